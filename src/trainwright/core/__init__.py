@@ -1,0 +1,1 @@
+"""Frozen values and small pure functions that every floor above speaks in."""

@@ -1,0 +1,161 @@
+"""The one language of conditions, checks and rules: a small subset of Python expressions.
+
+Names, ``a.b``, ``a["b"]``, numbers, text, arithmetic, comparisons (chained too), ``and or not in``,
+``abs min max has``; at most 500 characters. simpleeval evaluates with the operator table below; names are looked up
+before, so that a missing or NaN operand is a verdict of its own and never a comparison.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from simpleeval import EvalWithCompoundTypes, InvalidExpression
+from typing import TypeAlias
+
+from trainwright.core.artifact import GateResult
+from trainwright.core.scalar import Plain
+
+LONGEST = 500
+"""Characters in one expression."""
+
+Names: TypeAlias = "Mapping[str, Plain | float | Mapping[str, Plain] | Mapping[str, float]]"
+
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Gt: operator.gt,
+    ast.Lt: operator.lt,
+    ast.GtE: operator.ge,
+    ast.LtE: operator.le,
+    ast.In: lambda item, group: item in group,
+    ast.NotIn: lambda item, group: item not in group,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+}
+_FUNCTIONS = {"abs": abs, "min": min, "max": max}
+_NODES = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.Name, ast.Load,
+    ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Tuple, *_OPERATORS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A parsed expression.
+
+    Attributes:
+        text: as written.
+        operands: dotted names it looks up, in order of appearance: ``auc``, ``production.auc``.
+    """
+
+    text: str
+    operands: tuple[str, ...]
+    tree: ast.Expression = field(compare=False, repr=False)
+
+
+def parse(text: str) -> Condition:
+    """Return the condition behind ``text``.
+
+    Raises:
+        ValueError: not in the language; the message says which part.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"the expression has {len(text)} characters; at most {LONGEST} are allowed")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        reason = getattr(error, "msg", None) or "nested too deeply"
+        raise ValueError(f"not an expression: {reason}") from error
+    for node in ast.walk(tree):
+        _refuse_foreign(node)
+    return Condition(text, tuple(dict.fromkeys(_operands(tree.body))), tree)
+
+
+def judge(condition: Condition, names: Names, *, baseline_required: bool = False) -> GateResult:
+    """Evaluate a check to a verdict; never raises.
+
+    Args:
+        condition: parsed.
+        names: operands; ``production`` maps to the metrics of the model in production and is absent without one.
+        baseline_required: whether the absence of a model in production fails the check.
+    """
+    found: dict[str, Plain] = {}
+    for dotted in condition.operands:
+        value = _lookup(names, dotted)
+        if value is None:
+            if dotted.startswith("production.") and "production" not in names:
+                verdict = "missing" if baseline_required else "no-baseline"
+                return GateResult(condition.text, verdict, found)
+            return GateResult(condition.text, "missing", {**found, dotted: None})
+        found[dotted] = value
+    if any(isinstance(value, float) and math.isnan(value) for value in found.values()):
+        return GateResult(condition.text, "not-a-number", found)
+    try:
+        held = bool(_evaluate(condition, names))
+    except (InvalidExpression, ArithmeticError, TypeError, ValueError):
+        return GateResult(condition.text, "failed", found)
+    return GateResult(condition.text, "passed" if held else "failed", found)
+
+
+def _evaluate(condition: Condition, names: Names) -> object:
+    def has(name: object) -> bool:
+        return isinstance(name, str) and _lookup(names, name) is not None
+
+    scope = {name: dict(value) if isinstance(value, Mapping) else value for name, value in names.items()}
+    evaluator = EvalWithCompoundTypes(operators=_OPERATORS, functions={**_FUNCTIONS, "has": has}, names=scope)
+    return evaluator.eval(condition.text.strip(), previously_parsed=condition.tree.body)
+
+
+def _refuse_foreign(node: ast.AST) -> None:
+    if not isinstance(node, _NODES):
+        raise ValueError(f"{type(node).__name__} is not part of the language of conditions")
+    if isinstance(node, ast.Call):
+        known = isinstance(node.func, ast.Name) and node.func.id in {*_FUNCTIONS, "has"}
+        if not known or node.keywords:
+            raise ValueError("the only functions are abs, min, max and has")
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        raise ValueError('between brackets only a name in quotes: a["b"]')
+    if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+        raise ValueError(f"names that begin with an underscore are not reachable: {node.attr}")
+
+
+def _operands(node: ast.AST) -> list[str]:
+    dotted = _dotted(node)
+    if dotted is not None:
+        return [dotted]
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id == "has":
+            return []
+        return [name for child in node.args for name in _operands(child)]
+    return [name for child in ast.iter_child_nodes(node) for name in _operands(child)]
+
+
+def _dotted(node: ast.AST) -> str | None:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=base, attr=attr):
+            head = _dotted(base)
+            return None if head is None else f"{head}.{attr}"
+        case ast.Subscript(value=base, slice=ast.Constant(value=key)):
+            head = _dotted(base)
+            return None if head is None else f"{head}.{key}"
+    return None
+
+
+def _lookup(names: Names, dotted: str) -> Plain:
+    here: object = names
+    for part in dotted.split("."):
+        if not isinstance(here, Mapping) or part not in here:
+            return None
+        here = here[part]
+    return None if isinstance(here, Mapping) else here  # type: ignore[return-value]

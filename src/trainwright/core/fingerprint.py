@@ -1,0 +1,91 @@
+"""What identifies an experiment; its digest is an address: ``tw show fp:3fa9…``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trainwright.core.codec import digest_of
+from trainwright.core.ids import Digest
+from trainwright.core.scalar import Plain
+
+
+@dataclass(frozen=True, slots=True)
+class CodeState:
+    """The code that runs, as it was at submit.
+
+    Attributes:
+        tree: manifest of every file that belongs to it: tracked, modified and untracked ones.
+        folder: of the pipeline file inside the tree, relative.
+        commit: of the repository; empty outside one or before the first commit.
+        branch: empty when detached or outside a repository.
+        dirty: whether tracked files differ from the commit.
+        modified: their paths, sorted.
+        untracked: paths not in the repository yet not ignored, sorted.
+    """
+
+    tree: Digest
+    folder: str
+    commit: str = ""
+    branch: str = ""
+    dirty: bool = False
+    modified: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The interpreter and packages that steps inherit.
+
+    Attributes:
+        python: version, such as ``3.11.7``.
+        packages: name → version of every installed distribution.
+        locked: whether they came from a lock file; inherited ones did not.
+    """
+
+    python: str
+    packages: Mapping[str, str]
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The machine.
+
+    Attributes:
+        gpus: model names, one a device.
+    """
+
+    system: str
+    machine: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Everything that has to be equal for a run to be the same experiment.
+
+    Attributes:
+        plan: digest of the compiled plan, which holds parameters and pinned data.
+        data: name → manifest digest of pinned data.
+        seed: the parameter ``seed``; None when the pipeline has none.
+    """
+
+    plan: Digest
+    code: CodeState
+    environment: Environment
+    data: Mapping[str, Digest]
+    params: Mapping[str, Plain]
+    seed: int | None
+    hardware: Hardware
+
+    @property
+    def digest(self) -> Digest:
+        """Return ``sha256:…`` of its canonical JSON."""
+        return Digest(digest_of(self))
+
+    @property
+    def address(self) -> str:
+        """Return the short address: ``fp:`` and twelve digits."""
+        return f"fp:{self.digest.removeprefix('sha256:')[:12]}"

@@ -1,0 +1,112 @@
+"""The portable job: what a backend is handed, fully resolved but for paths that only the machine knows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trainwright.core.artifact import ArtifactKind, Input
+from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
+from trainwright.core.resources import Resources
+from trainwright.core.scalar import Plain
+from trainwright.core.states import ExitClass
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a template: literal text, or a reference that the runner turns into a path.
+
+    Attributes:
+        text: literal; empty when ``ref`` is set.
+        ref: ``input:prep.table``, ``output:model`` or ``checkpoint:path``; empty for literal text.
+    """
+
+    text: str = ""
+    ref: str = ""
+
+
+Template: TypeAlias = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a step executes: a shell script, or an argument vector without a shell.
+
+    Attributes:
+        shell: script text in which each reference stands as ``$TW_REF_n``; None for a vector.
+        refs: ``TW_REF_n`` → its template; set as environment variables, so that values arrive as data.
+        argv: one template an argument; empty for a shell script.
+    """
+
+    shell: str | None = None
+    refs: Mapping[str, Template] = field(default_factory=dict)
+    argv: tuple[Template, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and how soon a failed attempt is made again.
+
+    Attributes:
+        max: further attempts after the first; 0 = none.
+        on: classes that may be repeated.
+        backoff_s: seconds before the first repetition; doubled each time.
+        backoff_max_s: its cap.
+    """
+
+    max: int = 0
+    on: tuple[ExitClass, ...] = (
+        ExitClass.USER_ERROR,
+        ExitClass.CRASH,
+        ExitClass.KILLED,
+        ExitClass.INTERRUPTED,
+        ExitClass.TIMEOUT,
+        ExitClass.OUTPUT,
+    )
+    backoff_s: float = 1.0
+    backoff_max_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTree:
+    """The code a job runs from.
+
+    Attributes:
+        digest: manifest of the whole tree in the content store.
+        folder: where in it the command starts, relative, ``.`` for its top.
+    """
+
+    digest: Digest
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """One attempt of a step, ready for any backend; its JSON is the runner's ``job.json``.
+
+    Attributes:
+        number: 1 for the first attempt of the step.
+        token: proves that a result belongs to this submission.
+        outputs: promised outputs and their kinds; success needs every one.
+        params: the run's declared parameters, for ``tw.params`` to compare with.
+        devices: indices of the GPUs given; become ``CUDA_VISIBLE_DEVICES``.
+        grace_s: seconds between TERM and KILL.
+        timeout_s: seconds the command may take; None = for ever.
+    """
+
+    attempt: AttemptId
+    run: RunId
+    project: ProjectName
+    pipeline: str
+    step: StepName
+    number: int
+    token: str
+    command: Command
+    env: Mapping[str, Template]
+    inputs: tuple[Input, ...]
+    outputs: Mapping[str, ArtifactKind]
+    params: Mapping[str, Plain]
+    code: CodeTree | None
+    resources: Resources
+    devices: tuple[int, ...] = ()
+    timeout_s: float | None = None
+    grace_s: float = 10.0

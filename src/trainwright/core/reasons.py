@@ -1,0 +1,119 @@
+"""Every reason for a "no" or a "not yet", its sentence and its remedy: the only catalogue.
+
+A reason is stored as code and evidence; the sentence is made when somebody reads it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from trainwright.core.scalar import Plain
+
+
+class ReasonCode(StrEnum):
+    """Persisted for ever: never renamed."""
+
+    WAITING_FOR_STEP = "waiting-for-step"
+    WAITING_FOR_CAPACITY = "waiting-for-capacity"
+    BACKING_OFF = "backing-off"
+    NEVER_FITS = "never-fits"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    USER_ERROR = "user-error"
+    CRASHED = "crashed"
+    KILLED = "killed"
+    INTERRUPTED = "interrupted"
+    TIMED_OUT = "timed-out"
+    LOST = "lost"
+    NOT_STARTED = "not-started"
+    OUTPUT_MISSING = "output-missing"
+    NOT_PUBLISHED = "not-published"
+    GATE_FAILED = "gate-failed"
+    METADATA_MISSING = "metadata-missing"
+    NOT_A_NUMBER = "not-a-number"
+    NOT_REGISTERED = "not-registered"
+    UPSTREAM_FAILED = "upstream-failed"
+    STEP_FAILED = "step-failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code with the numbers that belong to it.
+
+    Attributes:
+        evidence: fills the sentence; kept as facts for programs.
+    """
+
+    code: ReasonCode
+    evidence: Mapping[str, Plain] = field(default_factory=dict)
+
+    def sentence(self) -> str:
+        """Return what happened or is waited for, in one sentence."""
+        return _fill(CATALOGUE[self.code].sentence, self.evidence)
+
+    def remedy(self) -> str:
+        """Return what a person can do; empty when there is nothing to do."""
+        given = self.evidence.get("remedy")
+        return str(given) if given else _fill(CATALOGUE[self.code].remedy, self.evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a reason reads; ``{name}`` is filled from the evidence."""
+
+    sentence: str
+    remedy: str = ""
+
+
+CATALOGUE: Mapping[ReasonCode, Entry] = {
+    ReasonCode.WAITING_FOR_STEP: Entry("waits for {steps}"),
+    ReasonCode.WAITING_FOR_CAPACITY: Entry(
+        "waits for room ({shortfall}); held by {holders}", "it starts when one of them ends; to free room: tw stop RUN"
+    ),
+    ReasonCode.BACKING_OFF: Entry("attempt {number} follows at {at}, after {cause}"),
+    ReasonCode.NEVER_FITS: Entry("asks for more than this machine has ({shortfall})", "lower resources: of the step"),
+    ReasonCode.RUNNING: Entry("is running"),
+    ReasonCode.SUCCEEDED: Entry("succeeded"),
+    ReasonCode.USER_ERROR: Entry("the command ended with exit code {exit_code}", "see the last lines of its log"),
+    ReasonCode.CRASHED: Entry("the command crashed with {signal}", "see the last lines of its log"),
+    ReasonCode.KILLED: Entry(
+        "the command was killed with {signal}", "the system's memory killer is the usual cause: ask for less or add memory"
+    ),
+    ReasonCode.INTERRUPTED: Entry("the command was ended from outside with {signal}", "run it again"),
+    ReasonCode.TIMED_OUT: Entry("the command took longer than its timeout of {timeout}", "raise timeout: of the step"),
+    ReasonCode.LOST: Entry("its runner died without a result", "give the step retry: or run it again"),
+    ReasonCode.NOT_STARTED: Entry("the command could not be started: {message}", "mend the command or its inputs"),
+    ReasonCode.OUTPUT_MISSING: Entry(
+        "ended well but did not write the output {output}", "write it to ${{{{ out.{output} }}}} (variable TW_OUTPUTS), or take it out of out:"
+    ),
+    ReasonCode.NOT_PUBLISHED: Entry("its outputs could not be stored: {message}", "free space and run it again"),
+    ReasonCode.GATE_FAILED: Entry(
+        "the check {expression} failed ({values})", "mend what the check measures, or change the check in {file}"
+    ),
+    ReasonCode.METADATA_MISSING: Entry("the stage {stage} owes {owed} and the step did not give it"),
+    ReasonCode.NOT_A_NUMBER: Entry("the metric {metric} is not a number", "look for divergence: learning rate, bad rows"),
+    ReasonCode.NOT_REGISTERED: Entry(
+        "{model} was not registered: no check on it has passed", "give a step that reads the model a check:"
+    ),
+    ReasonCode.UPSTREAM_FAILED: Entry("was skipped because {steps} did not succeed"),
+    ReasonCode.STEP_FAILED: Entry("the step {step} failed: {cause}"),
+    ReasonCode.STOPPED: Entry("was stopped by {actor}"),
+}
+
+
+class _Gaps(dict[str, object]):
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def _fill(template: str, evidence: Mapping[str, Plain]) -> str:
+    return template.format_map(_Gaps({k: _show(v) for k, v in evidence.items()}))
+
+
+def _show(value: Plain) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "nobody"
+    if isinstance(value, dict):
+        return ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in value.items())
+    return str(value)

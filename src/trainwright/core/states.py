@@ -1,0 +1,78 @@
+"""States of runs, steps and attempts: persisted for ever, so never renamed."""
+
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """Where a run is."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether nothing more will happen."""
+        return self in {RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED}
+
+
+class StepState(StrEnum):
+    """Where a step of a run is."""
+
+    PENDING = "pending"  # waits for steps before it
+    QUEUED = "queued"  # has all it needs but room
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"  # a step before it did not succeed
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether nothing more will happen."""
+        return self not in {StepState.PENDING, StepState.QUEUED, StepState.RUNNING}
+
+
+class AttemptState(StrEnum):
+    """Where one execution of a step is."""
+
+    QUEUED = "queued"
+    STARTING = "starting"  # has a place; the instruction to start it is in the outbox
+    RUNNING = "running"
+    STOPPING = "stopping"  # told to end, not gone yet
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"  # its runner died without a result
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether nothing more will happen."""
+        return self in FINAL_ATTEMPT_STATES
+
+    @property
+    def holds_room(self) -> bool:
+        """Tell whether it holds cpu, memory and devices."""
+        return self in {AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING}
+
+
+FINAL_ATTEMPT_STATES = frozenset(
+    {AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED, AttemptState.LOST}
+)
+
+
+class ExitClass(StrEnum):
+    """What kind of end an attempt had; decides what a retry may do."""
+
+    OK = "ok"
+    USER_ERROR = "user-error"  # the command ended with a code of its own
+    CRASH = "crash"  # a fatal signal of its own making: SEGV, ABRT, BUS, ILL, FPE
+    KILLED = "killed"  # KILL from outside
+    INTERRUPTED = "interrupted"  # TERM, INT or HUP from outside
+    TIMEOUT = "timeout"
+    STOPPED = "stopped"  # somebody asked
+    LOST = "lost"
+    INFRASTRUCTURE = "infrastructure"  # could not be started, or outputs not published
+    OUTPUT = "output"  # ended well without an output it had promised

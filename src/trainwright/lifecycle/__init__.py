@@ -1,0 +1,1 @@
+"""State machines: what happens next, decided on values."""

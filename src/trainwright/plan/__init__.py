@@ -1,0 +1,1 @@
+"""From a checked document to one deterministic plan."""

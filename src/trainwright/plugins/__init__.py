@@ -1,0 +1,1 @@
+"""Backends, steps and sources; they see only ports and core."""

@@ -1,0 +1,1 @@
+"""Where content is kept."""

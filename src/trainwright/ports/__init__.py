@@ -1,0 +1,1 @@
+"""What the control plane asks of the world: protocols, public."""

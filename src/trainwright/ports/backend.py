@@ -1,0 +1,92 @@
+"""The port to whatever executes attempts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from trainwright.core.artifact import Content
+from trainwright.core.ids import AttemptId
+from trainwright.core.job import JobSpec
+from trainwright.core.node import Node
+from trainwright.core.run import MetricSummary
+from trainwright.core.scalar import Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The attempt was started and has not ended."""
+
+    attempt: AttemptId
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The attempt is over, with all its processes.
+
+    Attributes:
+        cause: ``exited`` (see code and signal), ``timeout``, ``stopped``, ``not-started``, ``output-missing``,
+            ``not-published``, or ``lost`` when its runner died without a result.
+        message: of the runner; may be empty.
+        outputs: published ones, by name; complete or empty.
+        metrics, params: what the script logged and noted.
+    """
+
+    attempt: AttemptId
+    token: str
+    cause: str
+    finished_at: datetime
+    started_at: datetime | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str = ""
+    outputs: dict[str, Content] = field(default_factory=dict)
+    metrics: dict[str, MetricSummary] = field(default_factory=dict)
+    params: dict[str, Plain] = field(default_factory=dict)
+
+
+Observation = Running | Ended | None
+"""None: never heard of it."""
+
+
+class Backend(Protocol):
+    """Starts, watches and stops attempts.
+
+    Promises, each a test of ``ports.testing.BackendContract``:
+
+    1. ``start`` is idempotent by attempt: a second call for one attempt starts nothing.
+    2. ``start`` returns without waiting for the command.
+    3. What ``start`` accepted, ``observe`` reports as running or ended, also from another process.
+    4. ``observe`` reports an end only when no process of the attempt is left.
+    5. An end is reported with the same facts however often it is asked for.
+    6. ``stop`` asks for the end and returns; it is idempotent, and does nothing to an attempt that has ended.
+    7. An attempt that was stopped before it was started never starts.
+    8. Outputs are all there or none is.
+    """
+
+    name: str
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return what there is, with nothing taken."""
+        ...
+
+    def start(self, job: JobSpec) -> None:
+        """Begin the attempt.
+
+        Raises:
+            BackendError: it cannot be started; ``transient`` says whether trying again may help.
+        """
+        ...
+
+    def observe(self, attempt: AttemptId) -> Observation:
+        """Say what became of the attempt, without waiting."""
+        ...
+
+    def stop(self, attempt: AttemptId, why: str) -> None:
+        """Ask the attempt to end: TERM, its grace, KILL."""
+        ...
+
+    def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
+        """Return as soon as one of ``attempts`` may have ended, at the latest after ``seconds``."""
+        ...

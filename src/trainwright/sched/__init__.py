@@ -1,0 +1,1 @@
+"""Who runs now and where: pure decisions on a snapshot."""

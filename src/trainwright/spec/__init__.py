@@ -1,0 +1,1 @@
+"""Documents people write, checked: text in, values with positions out."""

@@ -1,0 +1,1 @@
+"""The only SQL: values in, values out, every write guarded."""

@@ -109,7 +109,8 @@ class GateResult:
 
     Attributes:
         expression: as written.
-        verdict: ``passed``, ``failed``, ``not-a-number``, ``missing`` or ``no-baseline`` (passes: nothing to compare with).
+        verdict: ``passed``, ``failed``, ``not-a-number``, ``missing``, or ``no-baseline``, which passes: there is
+            nothing to compare with.
         values: the operands that were looked up.
         default: whether the stage brought it, not the author.
         baseline: the model version behind ``production.…``, such as ``models/digits/3``; empty without one.

@@ -13,8 +13,9 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -24,53 +25,52 @@ def to_json(value: Any) -> Any:
     Raises:
         TypeError: for a value that is none of ours.
     """
-    match value:
-        case None | bool() | int():
-            return value
-        case Enum():
-            return value.value
-        case str():
-            return value
-        case float():
-            return encode_float(value)
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case Mapping():
-            return {str(k): to_json(v) for k, v in value.items()}
-        case list() | tuple():
-            return [to_json(v) for v in value]
-        case frozenset():
-            return sorted(to_json(v) for v in value)
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return encode_float(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, Mapping):
+        return {str(k): to_json(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(v) for v in value]
     if is_dataclass(value):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def from_json(kind: Any, data: Any) -> Any:
+def from_json(kind: type[T], data: object) -> T:
     """Return the value of type ``kind`` whose JSON shape is ``data``; unknown fields are ignored.
 
     Raises:
         TypeError: when ``data`` does not have that shape.
     """
-    if is_dataclass(kind):
+    value: T = _decode(kind, data)
+    return value
+
+
+def _decode(kind: Any, data: Any) -> Any:
+    if data is None:
+        return None
+    if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
-        return kind(**{k: from_json(hints[k], v) for k, v in data.items() if k in hints})  # type: ignore[operator]
+        return kind(**{k: _decode(hints[k], v) for k, v in data.items() if k in hints})
     origin = typing.get_origin(kind)
     if origin in {types.UnionType, typing.Union}:
-        return None if data is None else from_json(_member(kind, data), data)
+        return _decode(_member(kind, data), data)
     if origin is tuple:
-        inner = typing.get_args(kind)[0]
-        return tuple(from_json(inner, v) for v in data)
+        return tuple(_decode(inner, v) for inner, v in zip(_inner_kinds(kind, data), data, strict=True))
     if origin is not None and issubclass(origin, Mapping):
         inner = typing.get_args(kind)[1]
-        return {k: from_json(inner, v) for k, v in data.items()}
+        return {k: _decode(inner, v) for k, v in data.items()}
     if kind is float:
         return decode_float(data)
     if kind is datetime:
         return datetime.fromisoformat(data)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(data)
-    return data
+    return kind(data) if isinstance(kind, type) and issubclass(kind, Enum) else data
 
 
 def encode_float(value: float) -> float | str:
@@ -87,14 +87,18 @@ def decode_float(value: float | str) -> float:
 
 def canonical_json(value: Any) -> str:
     """Return the one text of a value: sorted keys, no spaces, UTF-8 unescaped, no bare NaN."""
-    return json.dumps(
-        to_json(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def digest_of(value: Any) -> str:
     """Return ``sha256:…`` of the canonical JSON of ``value``."""
     return "sha256:" + hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _inner_kinds(kind: Any, data: list[Any]) -> list[Any]:
+    """Return one kind an item: ``tuple[X, ...]`` repeats X, ``tuple[X, Y]`` names each."""
+    args = typing.get_args(kind)
+    return [args[0]] * len(data) if args[-1] is Ellipsis else list(args)
 
 
 @cache
@@ -103,7 +107,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _member(union: Any, data: Any) -> Any:
-    """Choose the member of a union by the JSON shape: a dataclass for an object, else the first that is not None."""
+    """Choose the member of a union by the JSON shape: a dataclass for an object, else the only one that is not None."""
     members = [m for m in typing.get_args(union) if m is not type(None)]
     if isinstance(data, dict):
         for member in members:

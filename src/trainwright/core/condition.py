@@ -10,9 +10,9 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from simpleeval import EvalWithCompoundTypes, InvalidExpression
-from typing import TypeAlias
 
 from trainwright.core.artifact import GateResult
 from trainwright.core.scalar import Plain
@@ -146,10 +146,11 @@ def _dotted(node: ast.AST) -> str | None:
         case ast.Attribute(value=base, attr=attr):
             head = _dotted(base)
             return None if head is None else f"{head}.{attr}"
-        case ast.Subscript(value=base, slice=ast.Constant(value=key)):
+        case ast.Subscript(value=base, slice=ast.Constant(value=str(key))):
             head = _dotted(base)
-            return None if head is None else f"{head}.{key}"
-    return None
+            return None if head is None else f"{head}.{key!s}"
+        case _:
+            return None
 
 
 def _lookup(names: Names, dotted: str) -> Plain:
@@ -158,4 +159,4 @@ def _lookup(names: Names, dotted: str) -> Plain:
         if not isinstance(here, Mapping) or part not in here:
             return None
         here = here[part]
-    return None if isinstance(here, Mapping) else here  # type: ignore[return-value]
+    return here if isinstance(here, bool | int | float | str | list) else None

@@ -78,21 +78,25 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.USER_ERROR: Entry("the command ended with exit code {exit_code}", "see the last lines of its log"),
     ReasonCode.CRASHED: Entry("the command crashed with {signal}", "see the last lines of its log"),
     ReasonCode.KILLED: Entry(
-        "the command was killed with {signal}", "the system's memory killer is the usual cause: ask for less or add memory"
+        "the command was killed with {signal}",
+        "the system's memory killer is the usual cause: ask for less or add memory",
     ),
     ReasonCode.INTERRUPTED: Entry("the command was ended from outside with {signal}", "run it again"),
     ReasonCode.TIMED_OUT: Entry("the command took longer than its timeout of {timeout}", "raise timeout: of the step"),
     ReasonCode.LOST: Entry("its runner died without a result", "give the step retry: or run it again"),
     ReasonCode.NOT_STARTED: Entry("the command could not be started: {message}", "mend the command or its inputs"),
     ReasonCode.OUTPUT_MISSING: Entry(
-        "ended well but did not write the output {output}", "write it to ${{{{ out.{output} }}}} (variable TW_OUTPUTS), or take it out of out:"
+        "ended well but did not write the output {output}",
+        "write it to ${{{{ out.{output} }}}} (variable TW_OUTPUTS), or take it out of out:",
     ),
     ReasonCode.NOT_PUBLISHED: Entry("its outputs could not be stored: {message}", "free space and run it again"),
     ReasonCode.GATE_FAILED: Entry(
         "the check {expression} failed ({values})", "mend what the check measures, or change the check in {file}"
     ),
     ReasonCode.METADATA_MISSING: Entry("the stage {stage} owes {owed} and the step did not give it"),
-    ReasonCode.NOT_A_NUMBER: Entry("the metric {metric} is not a number", "look for divergence: learning rate, bad rows"),
+    ReasonCode.NOT_A_NUMBER: Entry(
+        "the metric {metric} is not a number", "look for divergence: learning rate, bad rows"
+    ),
     ReasonCode.NOT_REGISTERED: Entry(
         "{model} was not registered: no check on it has passed", "give a step that reads the model a check:"
     ),

@@ -37,9 +37,7 @@ class Resources:
             ("gpu", self.gpu_milli, free.gpu_milli, show_milli),
         )
         return tuple(
-            f"{name}: asked {show(want)}, free {show(max(have, 0))}"
-            for name, want, have, show in asked
-            if want > have
+            f"{name}: asked {show(want)}, free {show(max(have, 0))}" for name, want, have, show in asked if want > have
         )
 
     def __str__(self) -> str:

@@ -7,21 +7,21 @@ YAML 1.2's core schema, read strictly: ``1e-4`` is a float, ``010`` is ten, ``tr
 import re
 from typing import TypeAlias
 
-Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 """What a document holds once parsed: JSON's shapes."""
 
 _INT = re.compile(r"[-+]?[0-9]+")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)")
-_WORDS: dict[str, None | bool] = {
+_WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 
 
-def parse_scalar(text: str) -> None | bool | int | float | str:
+def parse_scalar(text: str) -> bool | int | float | str | None:
     """Return the value that an unquoted ``text`` stands for; anything unknown is text."""
     if text in _WORDS:
         return _WORDS[text]

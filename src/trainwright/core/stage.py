@@ -69,9 +69,7 @@ def _metric(name: str) -> Owed:
 
 
 def _param(name: str, example: str) -> Owed:
-    return Owed(
-        name, lambda facts: facts.params.get(name), f"note it in the step: tw.params({name}={example})"
-    )
+    return Owed(name, lambda facts: facts.params.get(name), f"note it in the step: tw.params({name}={example})")
 
 
 def _source_digests(facts: StepFacts) -> Plain:
@@ -150,5 +148,5 @@ NUMBERS_ONLY = frozenset({Stage.TRAINING, Stage.EVALUATION})
 def metadata(stage: Stage, facts: StepFacts) -> tuple[dict[str, Plain], tuple[Owed, ...]]:
     """Return what the step gave and what it still owes, in the order of the rule."""
     found = {owed.name: owed.find(facts) for owed in RULES[stage].owes}
-    given = {name: value for name, value in found.items() if value is not None}
+    given: dict[str, Plain] = {name: value for name, value in found.items() if value is not None}
     return given, tuple(owed for owed in RULES[stage].owes if owed.name not in given)

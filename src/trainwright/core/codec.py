@@ -111,6 +111,6 @@ def _member(union: Any, data: Any) -> Any:
     members = [m for m in typing.get_args(union) if m is not type(None)]
     if isinstance(data, dict):
         for member in members:
-            if is_dataclass(member) and set(data) <= set(_hints(member)):
+            if is_dataclass(member) and set(data) <= {f.name for f in fields(member)}:
                 return member
     return members[0] if len(members) == 1 else Any

@@ -125,6 +125,7 @@ class RunView:
         inputs: of finished and live attempts.
         outputs: published ones.
         baselines: model name → address and metrics of the version in production.
+        next_versions: model name → number that its next version will have.
     """
 
     run: Run
@@ -133,6 +134,7 @@ class RunView:
     inputs: Mapping[AttemptId, tuple[Input, ...]] = field(default_factory=dict)
     outputs: tuple[Output, ...] = ()
     baselines: Mapping[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict)
+    next_versions: Mapping[str, int] = field(default_factory=dict)
 
     def step(self, name: StepName) -> StepRun:
         """Return the step of that name."""

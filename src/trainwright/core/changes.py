@@ -1,0 +1,96 @@
+"""What a turn of the loop wants written and done: decided purely, committed in one transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from trainwright.core.artifact import Content, GateResult, Input, Output
+from trainwright.core.ids import AttemptId, RunId, StepName
+from trainwright.core.run import Attempt, Run, RunView, StepRun
+
+
+class Act(StrEnum):
+    """What an instruction asks a backend to do."""
+
+    START = "start"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A row of the outbox: carried out at least once, idempotent by attempt."""
+
+    act: Act
+    attempt: AttemptId
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterModel:
+    """A new version for the registry.
+
+    Attributes:
+        version: the next one as the decision saw it; another one's arrival before makes the turn stale.
+        alias: moved to it; empty = none.
+    """
+
+    model: str
+    version: int
+    alias: str
+    content: Content
+    run: RunId
+    step: StepName
+    output: str
+    metrics: Mapping[str, float]
+    gates: tuple[GateResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Everything one turn writes about one run. Empty when nothing changed.
+
+    Attributes:
+        run: its new record, when it changed.
+        attempts: new and changed ones.
+        inputs: of new attempts.
+    """
+
+    run: Run | None = None
+    steps: tuple[StepRun, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    inputs: Mapping[AttemptId, tuple[Input, ...]] = field(default_factory=dict)
+    outputs: tuple[Output, ...] = ()
+    models: tuple[RegisterModel, ...] = ()
+    instructions: tuple[Instruction, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.run, self.steps, self.attempts, self.outputs, self.models, self.instructions))
+
+    def then(self, later: "Changes") -> "Changes":
+        """Return both as one; ``later`` was decided on a view that has these already."""
+        steps = {s.name: s for s in (*self.steps, *later.steps)}
+        attempts = {a.id: a for a in (*self.attempts, *later.attempts)}
+        return Changes(
+            run=later.run or self.run,
+            steps=tuple(steps.values()),
+            attempts=tuple(attempts.values()),
+            inputs={**self.inputs, **later.inputs},
+            outputs=(*self.outputs, *later.outputs),
+            models=(*self.models, *later.models),
+            instructions=(*self.instructions, *later.instructions),
+        )
+
+
+def applied(view: RunView, changes: Changes) -> RunView:
+    """Return the view as it will be once the changes are committed."""
+    steps = {s.name: s for s in (*view.steps, *changes.steps)}
+    attempts = {a.id: a for a in (*view.attempts, *changes.attempts)}
+    return replace(
+        view,
+        run=changes.run or view.run,
+        steps=tuple(steps.values()),
+        attempts=tuple(attempts.values()),
+        inputs={**view.inputs, **changes.inputs},
+        outputs=(*view.outputs, *changes.outputs),
+        next_versions={**view.next_versions, **{m.model: m.version + 1 for m in changes.models}},
+    )

@@ -1,0 +1,84 @@
+"""What a finished attempt has to show before its step has succeeded: stage metadata, numbers, checks."""
+
+import math
+from dataclasses import replace
+
+from trainwright.core.artifact import GateResult, Output
+from trainwright.core.condition import judge, parse
+from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.run import Attempt, RunView
+from trainwright.core.scalar import Plain
+from trainwright.core.stage import NUMBERS_ONLY, StepFacts, metadata
+from trainwright.plan.plan import PlannedStep
+
+
+def facts_of(view: RunView, attempt: Attempt, outputs: tuple[Output, ...]) -> StepFacts:
+    """Return what is known of a finished attempt; its own notes stand over the run's parameters."""
+    return StepFacts(
+        metrics={name: m.last for name, m in attempt.metrics.items()},
+        params={**view.run.params, **attempt.params},
+        inputs=view.inputs.get(attempt.id, ()),
+        outputs=outputs,
+    )
+
+
+def owed(step: PlannedStep, facts: StepFacts) -> tuple[dict[str, Plain], Reason | None]:
+    """Return the stage's metadata, and the reason to fail when some is missing."""
+    if step.stage is None:
+        return {}, None
+    given, missing = metadata(step.stage, facts)
+    if not missing:
+        return given, None
+    evidence: dict[str, Plain] = {
+        "stage": str(step.stage),
+        "owed": ", ".join(o.name for o in missing),
+        "remedy": "; ".join(o.remedy for o in missing),
+    }
+    return given, Reason(ReasonCode.METADATA_MISSING, evidence)
+
+
+def not_a_number(step: PlannedStep, facts: StepFacts) -> Reason | None:
+    """Return the reason when a stage that must end in numbers has a final metric that is none."""
+    if step.stage not in NUMBERS_ONLY:
+        return None
+    bad = sorted(name for name, value in facts.metrics.items() if not math.isfinite(value))
+    return Reason(ReasonCode.NOT_A_NUMBER, {"metric": ", ".join(bad)}) if bad else None
+
+
+def judge_checks(step: PlannedStep, facts: StepFacts, view: RunView) -> tuple[GateResult, ...]:
+    """Return the result of every check, in order."""
+    baseline = view.baselines.get(step.baseline_model)
+    names: dict[str, object] = {"params": dict(view.run.params), **facts.metrics}
+    if baseline is not None:
+        names["production"] = dict(baseline[1])
+    return tuple(
+        replace(
+            judge(parse(check.expression), names, baseline_required=step.baseline_required),  # type: ignore[arg-type]
+            default=check.default,
+            baseline=baseline[0] if baseline and "production." in check.expression else "",
+        )
+        for check in step.checks
+    )
+
+
+def failed_gate(gates: tuple[GateResult, ...], step: PlannedStep) -> Reason | None:
+    """Return the reason of the first check that does not let the step pass."""
+    bad = next((gate for gate in gates if not gate.passed), None)
+    if bad is None:
+        return None
+    missing = [name for name, value in bad.values.items() if value is None]
+    evidence: dict[str, Plain] = {
+        "expression": bad.expression,
+        "verdict": bad.verdict,
+        "values": dict(bad.values),
+        "baseline": bad.baseline,
+        "step": step.name,
+    }
+    if bad.verdict == "not-a-number":
+        evidence["remedy"] = "a value in the check is not a number: look for divergence"
+    if missing or bad.verdict == "missing":
+        what = ", ".join(missing) or "a model in production"
+        evidence["remedy"] = f"the check needs {what}: log it in the step, or promote a model first"
+    elif bad.baseline:
+        evidence["remedy"] = f"it is worse than {bad.baseline}, which is in production; compare with: tw compare"
+    return Reason(ReasonCode.GATE_FAILED, evidence)

@@ -1,0 +1,107 @@
+"""One scheduling round: order, then place on nodes and devices. World in, decisions out."""
+
+from dataclasses import replace
+
+from trainwright.core.node import Device, Node
+from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.resources import Resources
+from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Refusal, Workload
+
+WHOLE = 1000
+"""Thousandths in one GPU."""
+
+
+def schedule(snapshot: ClusterSnapshot) -> tuple[Decision, ...]:
+    """Decide for every pending workload, each exactly once, oldest run first.
+
+    A workload that does not fit now is passed by later ones that do: on one machine without reservations that keeps
+    it busy, and every step ends. Same snapshot, same decisions.
+    """
+    free = {node.name: node for node in after_holding(snapshot)}
+    decisions: list[Decision] = []
+    for workload in sorted(snapshot.pending, key=_order):
+        decision = _place(workload, snapshot, free)
+        if isinstance(decision, Placement):
+            free[decision.node] = take(free[decision.node], workload.asked, decision.devices)
+        decisions.append(decision)
+    return tuple(decisions)
+
+
+def after_holding(snapshot: ClusterSnapshot) -> tuple[Node, ...]:
+    """Return the nodes with what ``holding`` has taken away; the first node carries workloads that name none."""
+    nodes = list(snapshot.nodes)
+    for workload in snapshot.holding:
+        nodes[0] = take(nodes[0], workload.asked, workload.devices)
+    return tuple(nodes)
+
+
+def take(node: Node, asked: Resources, devices: tuple[int, ...]) -> Node:
+    """Return the node with less room; amounts may go below zero when a machine shrank under its work."""
+    share = asked.gpu_milli if asked.gpu_milli < WHOLE else WHOLE
+    free = Resources(
+        cpu_milli=node.free.cpu_milli - asked.cpu_milli,
+        memory_bytes=node.free.memory_bytes - asked.memory_bytes,
+        gpu_milli=node.free.gpu_milli - asked.gpu_milli,
+    )
+    taken = tuple(_take_device(d, share, asked.vram_bytes) if d.index in devices else d for d in node.devices)
+    return replace(node, free=free, devices=taken)
+
+
+def never_fits(asked: Resources, nodes: tuple[Node, ...]) -> Reason | None:
+    """Return the reason why no node, were it empty, could hold this; None when one could."""
+    if any(not _obstacles(asked, node) for node in nodes):
+        return None
+    nearest = min((_obstacles(asked, node) for node in nodes), key=len, default=("no node",))
+    shortfall = ", ".join(nearest).replace("free", "has")
+    return Reason(ReasonCode.NEVER_FITS, {"shortfall": shortfall, "asked": str(asked)})
+
+
+def _place(workload: Workload, snapshot: ClusterSnapshot, free: dict[str, Node]) -> Decision:
+    impossible = never_fits(workload.asked, snapshot.nodes)
+    if impossible is not None:
+        return Refusal(workload.attempt, impossible)
+    for name in sorted(free):
+        if not _obstacles(workload.asked, free[name]):
+            return Placement(workload.attempt, name, _devices(workload.asked, free[name]))
+    first = free[min(free)]
+    holders: list[str] = sorted(w.label for w in snapshot.holding)
+    evidence = {
+        "shortfall": ", ".join(_obstacles(workload.asked, first)),
+        "holders": ", ".join(holders) or "this round",
+    }
+    return Refusal(workload.attempt, Reason(ReasonCode.WAITING_FOR_CAPACITY, dict(evidence)))
+
+
+def _obstacles(asked: Resources, node: Node) -> tuple[str, ...]:
+    """Return the dimensions in which the node has too little; empty when it fits."""
+    totals = asked.shortfall(node.free)
+    if totals or not asked.gpu_milli or len(_devices(asked, node)) == asked.devices:
+        return totals
+    best = max((d.free_vram_bytes for d in node.devices), default=0)
+    with_vram = Resources(cpu_milli=0, memory_bytes=asked.vram_bytes).shortfall(Resources(0, best))
+    gpu = tuple(text.replace("memory", "gpu memory on one device") for text in with_vram)
+    return gpu or (f"gpu: asked {asked.devices} device(s) with room, free {len(_devices(asked, node))}",)
+
+
+def _devices(asked: Resources, node: Node) -> tuple[int, ...]:
+    """Choose devices: a share goes to the fullest device that has room, whole GPUs to the lowest indices."""
+    if not asked.gpu_milli:
+        return ()
+    share = min(asked.gpu_milli, WHOLE)
+    fitting = [d for d in node.devices if d.free_milli >= share and d.free_vram_bytes >= asked.vram_bytes]
+    fitting.sort(key=lambda d: (d.free_milli, d.index))
+    if asked.gpu_milli >= WHOLE:
+        fitting = [d for d in fitting if d.free_milli == WHOLE]
+    return tuple(sorted(d.index for d in fitting[: asked.devices]))
+
+
+def _take_device(device: Device, share_milli: int, vram_bytes: int) -> Device:
+    """Return the device with less room; a share without a stated memory takes its part of it."""
+    memory = vram_bytes or device.vram_bytes * share_milli // WHOLE
+    if share_milli == WHOLE:
+        memory = device.vram_bytes
+    return replace(device, free_milli=device.free_milli - share_milli, free_vram_bytes=device.free_vram_bytes - memory)
+
+
+def _order(workload: Workload) -> tuple[int, int, str]:
+    return workload.run_number, workload.position, workload.attempt

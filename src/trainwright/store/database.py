@@ -1,0 +1,135 @@
+"""The connection: sqlite3 with the settings under which no commit is lost, and four verbs.
+
+Statements are plain SQL with ``:name`` parameters (ADR 0004 says why no query builder). A thread has a connection of
+its own. Nobody else may open the database file: a plain ``open`` in this process would drop SQLite's locks.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from trainwright.core.errors import TransientBackendError
+
+BUSY_TIMEOUT_S = 30.0
+"""How long a write waits for another process's transaction."""
+
+Value = str | int | float | None
+Row = sqlite3.Row
+
+
+class Stale(Exception):  # noqa: N818 - a signal of the optimistic commit, not a failure
+    """Somebody wrote in between: what was decided is dropped and decided anew."""
+
+
+class Rows:
+    """Statements inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def write(self, sql: str, values: Mapping[str, Value]) -> int:
+        """Run one statement; return how many rows changed."""
+        return self._connection.execute(sql, values).rowcount
+
+    def write_many(self, sql: str, rows: list[dict[str, Value]]) -> None:
+        """Run one statement for each row."""
+        if rows:
+            self._connection.executemany(sql, rows)
+
+    def one(self, sql: str, values: Mapping[str, Value] | None = None) -> Row | None:
+        """Return the first row, or None."""
+        row: Row | None = self._connection.execute(sql, values or {}).fetchone()
+        return row
+
+    def all(self, sql: str, values: Mapping[str, Value] | None = None) -> list[Row]:
+        """Return every row."""
+        return self._connection.execute(sql, values or {}).fetchall()
+
+    def number(self, sql: str, values: Mapping[str, Value] | None = None) -> int:
+        """Return the first column of the first row as an integer; 0 when there is none."""
+        row = self.one(sql, values)
+        return int(row[0] or 0) if row is not None else 0
+
+
+class Database:
+    """One SQLite file whose schema is up to date; see ``store.migrate.open_database``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+
+    @contextmanager
+    def reading(self) -> Iterator[Rows]:
+        """Give one consistent view; never waits for writers."""
+        with self._transaction("BEGIN DEFERRED") as rows:
+            yield rows
+
+    @contextmanager
+    def writing(self) -> Iterator[Rows]:
+        """Give a transaction that commits at the end of the block, or leaves no trace when the block raises.
+
+        Raises:
+            TransientBackendError: another process held the write lock for longer than ``BUSY_TIMEOUT_S``.
+            Stale: a uniqueness that was decided on did not hold any more.
+        """
+        with self._transaction("BEGIN IMMEDIATE") as rows:
+            yield rows
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Rows]:
+        connection = self._connection()
+        try:
+            connection.execute(begin)
+            try:
+                yield Rows(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.IntegrityError as error:
+            raise Stale(str(error)) from error
+        except sqlite3.OperationalError as error:
+            raise _explain(error, self.path) from error
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = connect(self.path)
+            self._local.connection = connection
+        return connection
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a connection with our settings: WAL, every commit on disk before it is acknowledged, foreign keys held."""
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    for pragma in ("foreign_keys = ON", "synchronous = FULL", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _explain(error: sqlite3.OperationalError, path: Path) -> TransientBackendError:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return TransientBackendError(
+            "TW6201",
+            f"another process has held the write lock of the database for more than {BUSY_TIMEOUT_S:.0f} s",
+            where=str(path),
+            remedy="end the program that keeps a transaction open, then repeat the command; nothing was written",
+        )
+    return TransientBackendError(
+        "TW6202",
+        f"the database could not be used: {text}",
+        where=str(path),
+        remedy="look for free disk space and permissions of the folder, then repeat the command",
+    )

@@ -1,0 +1,59 @@
+"""Named datasets and their versions."""
+
+from datetime import datetime
+
+from trainwright.core.artifact import DatasetVersion
+from trainwright.core.ids import Digest, ProjectName
+from trainwright.store.database import Row, Rows
+from trainwright.store.rows import content_of, content_values, instant
+
+
+def insert(rows: Rows, project: ProjectName, dataset: DatasetVersion) -> None:
+    """Add a version.
+
+    Raises:
+        Stale: the number or the content was added in between.
+    """
+    rows.write(
+        "INSERT INTO dataset_version (project, name, version, digest, files, size_bytes, source, added_at, added_by)"
+        " VALUES (:project, :name, :version, :digest, :files, :size_bytes, :source, :at, :by)",
+        {
+            **content_values(dataset.content),
+            "project": project,
+            "name": dataset.name,
+            "version": dataset.version,
+            "source": dataset.source,
+            "at": instant(dataset.added_at),
+            "by": dataset.added_by,
+        },
+    )
+
+
+def versions(rows: Rows, project: ProjectName, name: str | None = None) -> list[DatasetVersion]:
+    """Return the versions of one dataset or of all, by name, newest first."""
+    found = rows.all(
+        "SELECT * FROM dataset_version WHERE project = :project AND (:name IS NULL OR name = :name)"
+        " ORDER BY name, version DESC",
+        {"project": project, "name": name},
+    )
+    return [_dataset_of(row) for row in found]
+
+
+def with_content(rows: Rows, project: ProjectName, digest: Digest) -> list[DatasetVersion]:
+    """Return every version with this content, oldest first."""
+    found = rows.all(
+        "SELECT * FROM dataset_version WHERE project = :project AND digest = :digest ORDER BY added_at",
+        {"project": project, "digest": digest},
+    )
+    return [_dataset_of(row) for row in found]
+
+
+def _dataset_of(row: Row) -> DatasetVersion:
+    return DatasetVersion(
+        name=row["name"],
+        version=row["version"],
+        content=content_of(row),
+        source=row["source"],
+        added_at=datetime.fromisoformat(row["added_at"]),
+        added_by=row["added_by"],
+    )

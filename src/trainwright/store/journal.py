@@ -1,0 +1,107 @@
+"""What happened and what is to be done: events, audit, outbox. Rows are only ever added, or marked done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from trainwright.core.changes import Act, Changes, Instruction
+from trainwright.core.codec import canonical_json
+from trainwright.core.ids import AttemptId, ProjectName, RunId
+from trainwright.core.reasons import Reason
+from trainwright.core.run import Run
+from trainwright.core.scalar import Plain
+from trainwright.store.database import Rows, Value
+from trainwright.store.rows import instant, reason_text
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInstruction:
+    """An instruction that may not have been carried out yet.
+
+    Attributes:
+        seq: order in which to carry out.
+    """
+
+    seq: int
+    run: RunId
+    instruction: Instruction
+
+
+def record_changes(rows: Rows, run: Run, changes: Changes, now: datetime) -> None:
+    """Write the events of a turn and put its instructions into the outbox."""
+    for attempt in changes.attempts:
+        add_event(rows, run, f"runs/{attempt.id}", attempt.state, attempt.reason, now)
+    for step in changes.steps:
+        add_event(rows, run, f"runs/{run.id}/{step.name}", step.state, step.reason, now)
+    for model in changes.models:
+        add_audit(
+            rows, run.project, now, run.submitted_by, "model.registered",
+            f"models/{model.model}/{model.version}", details={"run": run.id, "alias": model.alias},
+        )  # fmt: skip
+    if changes.run is not None:
+        add_event(rows, run, f"runs/{run.id}", changes.run.state, changes.run.reason, now)
+    rows.write_many(
+        "INSERT INTO outbox (project, run_id, attempt_id, act, why) VALUES (:project, :run, :attempt, :act, :why)",
+        [
+            {"project": run.project, "run": run.id, "attempt": i.attempt, "act": i.act, "why": i.why}
+            for i in changes.instructions
+        ],
+    )
+
+
+def add_event(rows: Rows, run: Run, subject: str, state: str, reason: Reason | None, at: datetime) -> None:
+    """Note one change of state."""
+    rows.write(
+        "INSERT INTO event (project, run_id, subject, state, reason, at)"
+        " VALUES (:project, :run, :subject, :state, :reason, :at)",
+        {
+            "project": run.project,
+            "run": run.id,
+            "subject": subject,
+            "state": state,
+            "reason": reason_text(reason),
+            "at": instant(at),
+        },
+    )
+
+
+def add_audit(
+    rows: Rows,
+    project: ProjectName,
+    at: datetime,
+    actor: str,
+    action: str,
+    subject: str,
+    *,
+    details: Mapping[str, Plain] | None = None,
+) -> None:
+    """Note who did what to what."""
+    rows.write(
+        "INSERT INTO audit (project, at, actor, action, subject, details)"
+        " VALUES (:project, :at, :actor, :action, :subject, :details)",
+        {
+            "project": project,
+            "at": instant(at),
+            "actor": actor,
+            "action": action,
+            "subject": subject,
+            "details": canonical_json(details or {}),
+        },
+    )
+
+
+def open_instructions(rows: Rows, run: RunId) -> list[OpenInstruction]:
+    """Return what is still to be carried out for a run, in order."""
+    found = rows.all("SELECT * FROM outbox WHERE run_id = :run AND done_at IS NULL ORDER BY seq", {"run": run})
+    return [
+        OpenInstruction(
+            row["seq"], RunId(row["run_id"]), Instruction(Act(row["act"]), AttemptId(row["attempt_id"]), row["why"])
+        )
+        for row in found
+    ]
+
+
+def mark_done(rows: Rows, seqs: list[int], now: datetime) -> None:
+    """Note that instructions have been carried out."""
+    done: list[dict[str, Value]] = [{"seq": seq, "now": instant(now)} for seq in seqs]
+    rows.write_many("UPDATE outbox SET done_at = :now WHERE seq = :seq", done)

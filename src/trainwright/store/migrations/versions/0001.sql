@@ -1,0 +1,190 @@
+-- The first schema, frozen.
+CREATE TABLE project (
+    name TEXT NOT NULL PRIMARY KEY,
+    created_at TEXT NOT NULL
+);
+CREATE TABLE plan (
+    project TEXT NOT NULL REFERENCES project (name),
+    digest TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (project, digest)
+);
+CREATE TABLE fingerprint (
+    project TEXT NOT NULL REFERENCES project (name),
+    digest TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (project, digest)
+);
+CREATE TABLE run (
+    id TEXT NOT NULL PRIMARY KEY,
+    project TEXT NOT NULL REFERENCES project (name),
+    number INTEGER NOT NULL,
+    pipeline TEXT NOT NULL,
+    source TEXT NOT NULL,
+    plan_digest TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    params TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    submitted_at TEXT NOT NULL,
+    submitted_by TEXT NOT NULL,
+    started_at TEXT,
+    finished_at TEXT,
+    stop_asked_by TEXT,
+    revision INTEGER NOT NULL,
+    lease_owner TEXT,
+    lease_expires_at TEXT,
+    UNIQUE (project, number)
+);
+CREATE INDEX run_state ON run (project, state);
+CREATE TABLE step (
+    run_id TEXT NOT NULL REFERENCES run (id),
+    name TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    attempts INTEGER NOT NULL,
+    started_at TEXT,
+    finished_at TEXT,
+    metadata TEXT NOT NULL,
+    gates TEXT NOT NULL,
+    PRIMARY KEY (run_id, name)
+);
+CREATE TABLE attempt (
+    id TEXT NOT NULL PRIMARY KEY,
+    run_id TEXT NOT NULL REFERENCES run (id),
+    step TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    token TEXT NOT NULL,
+    queued_at TEXT NOT NULL,
+    not_before TEXT,
+    devices TEXT NOT NULL,
+    reason TEXT,
+    exit_class TEXT,
+    exit_code INTEGER,
+    signal INTEGER,
+    started_at TEXT,
+    finished_at TEXT,
+    params TEXT NOT NULL,
+    UNIQUE (run_id, step, number)
+);
+CREATE INDEX attempt_state ON attempt (state);
+CREATE TABLE metric (
+    attempt_id TEXT NOT NULL REFERENCES attempt (id),
+    run_id TEXT NOT NULL,
+    step TEXT NOT NULL,
+    name TEXT NOT NULL,
+    last REAL,
+    low REAL,
+    high REAL,
+    count INTEGER NOT NULL,
+    last_step INTEGER,
+    PRIMARY KEY (attempt_id, name)
+);
+CREATE INDEX metric_name ON metric (name, last);
+CREATE INDEX metric_run ON metric (run_id);
+CREATE TABLE attempt_input (
+    attempt_id TEXT NOT NULL REFERENCES attempt (id),
+    name TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    address TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    files INTEGER NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    PRIMARY KEY (attempt_id, name)
+);
+CREATE INDEX attempt_input_run ON attempt_input (run_id);
+CREATE INDEX attempt_input_digest ON attempt_input (digest);
+CREATE TABLE output (
+    attempt_id TEXT NOT NULL REFERENCES attempt (id),
+    name TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    step TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    files INTEGER NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    PRIMARY KEY (attempt_id, name)
+);
+CREATE INDEX output_run ON output (run_id);
+CREATE INDEX output_digest ON output (digest);
+CREATE TABLE dataset_version (
+    project TEXT NOT NULL REFERENCES project (name),
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    files INTEGER NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    source TEXT NOT NULL,
+    added_at TEXT NOT NULL,
+    added_by TEXT NOT NULL,
+    PRIMARY KEY (project, name, version),
+    UNIQUE (project, name, digest)
+);
+CREATE TABLE model_version (
+    project TEXT NOT NULL REFERENCES project (name),
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    files INTEGER NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    run_id TEXT NOT NULL REFERENCES run (id),
+    step TEXT NOT NULL,
+    output TEXT NOT NULL,
+    metrics TEXT NOT NULL,
+    gates TEXT NOT NULL,
+    registered_at TEXT NOT NULL,
+    registered_by TEXT NOT NULL,
+    PRIMARY KEY (project, name, version)
+);
+CREATE TABLE model_alias (
+    project TEXT NOT NULL REFERENCES project (name),
+    model TEXT NOT NULL,
+    alias TEXT NOT NULL,
+    version INTEGER,
+    revision INTEGER NOT NULL,
+    PRIMARY KEY (project, model, alias)
+);
+CREATE TABLE alias_move (
+    project TEXT NOT NULL REFERENCES project (name),
+    model TEXT NOT NULL,
+    alias TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    before INTEGER,
+    after INTEGER,
+    reason TEXT NOT NULL,
+    moved_at TEXT NOT NULL,
+    moved_by TEXT NOT NULL,
+    PRIMARY KEY (project, model, alias, revision)
+);
+CREATE TABLE outbox (
+    seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    project TEXT NOT NULL REFERENCES project (name),
+    run_id TEXT NOT NULL REFERENCES run (id),
+    attempt_id TEXT NOT NULL,
+    act TEXT NOT NULL,
+    why TEXT NOT NULL,
+    done_at TEXT
+);
+CREATE INDEX outbox_open ON outbox (run_id, done_at);
+CREATE TABLE event (
+    seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    project TEXT NOT NULL REFERENCES project (name),
+    run_id TEXT NOT NULL REFERENCES run (id),
+    subject TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    at TEXT NOT NULL
+);
+CREATE INDEX event_run ON event (run_id, seq);
+CREATE TABLE audit (
+    seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    project TEXT NOT NULL REFERENCES project (name),
+    at TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    details TEXT NOT NULL
+);

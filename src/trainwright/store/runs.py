@@ -1,0 +1,295 @@
+"""Runs, steps, attempts and what they read and published."""
+
+import json
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from trainwright.core.artifact import Input, Output
+from trainwright.core.changes import Changes
+from trainwright.core.codec import canonical_json, from_json
+from trainwright.core.fingerprint import Fingerprint
+from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
+from trainwright.core.run import Attempt, MetricSummary, Run, RunView
+from trainwright.core.states import AttemptState, RunState
+from trainwright.plan.plan import Plan
+from trainwright.store import journal, registry
+from trainwright.store.database import Row, Rows, Stale, Value
+from trainwright.store.rows import (
+    attempt_of,
+    attempt_values,
+    content_values,
+    input_of,
+    instant,
+    metric_of,
+    metric_values,
+    output_of,
+    run_of,
+    run_values,
+    step_of,
+    step_values,
+)
+
+_UNFINISHED = (RunState.PENDING.value, RunState.RUNNING.value)
+_HOLDING = (AttemptState.STARTING.value, AttemptState.RUNNING.value, AttemptState.STOPPING.value)
+
+
+def insert_run(rows: Rows, view: RunView, plan: Plan, fingerprint: Fingerprint) -> None:
+    """Write a new run with its plan, fingerprint and steps.
+
+    Raises:
+        Stale: its number was taken in between.
+    """
+    run = view.run
+    for table, digest, body in (
+        ("plan", run.plan_digest, canonical_json(plan)),
+        ("fingerprint", run.fingerprint, canonical_json(fingerprint)),
+    ):
+        rows.write(
+            f"INSERT INTO {table} (project, digest, body) VALUES (:project, :digest, :body) ON CONFLICT DO NOTHING",  # noqa: S608 - two fixed names
+            {"project": run.project, "digest": digest, "body": body},
+        )
+    _insert(rows, "run", [run_values(run)])
+    _insert(rows, "step", [step_values(step) for step in view.steps])
+    journal.add_event(rows, run, f"runs/{run.id}", run.state, run.reason, run.submitted_at)
+
+
+def next_number(rows: Rows, project: ProjectName) -> int:
+    """Return the number that the next run of the project gets."""
+    return rows.number("SELECT max(number) FROM run WHERE project = :project", {"project": project}) + 1
+
+
+def run(rows: Rows, run_id: RunId) -> Run | None:
+    """Return a run, or None."""
+    row = rows.one("SELECT * FROM run WHERE id = :id", {"id": run_id})
+    return None if row is None else run_of(row)
+
+
+def newest_runs(rows: Rows, project: ProjectName, limit: int) -> list[Run]:
+    """Return the latest runs, newest first."""
+    found = rows.all(
+        "SELECT * FROM run WHERE project = :project ORDER BY number DESC LIMIT :limit",
+        {"project": project, "limit": limit},
+    )
+    return [run_of(row) for row in found]
+
+
+def runs_like(rows: Rows, project: ProjectName, prefix: str) -> list[Run]:
+    """Return the runs whose id begins with ``prefix``, newest first; at most ten."""
+    found = rows.all(
+        "SELECT * FROM run WHERE project = :project AND substr(id, 1, length(:prefix)) = :prefix"
+        " ORDER BY number DESC LIMIT 10",
+        {"project": project, "prefix": prefix},
+    )
+    return [run_of(row) for row in found]
+
+
+def runs_of_pipeline(rows: Rows, project: ProjectName, pipeline: str) -> list[Run]:
+    """Return the runs of a pipeline, newest first."""
+    found = rows.all(
+        "SELECT * FROM run WHERE project = :project AND pipeline = :pipeline ORDER BY number DESC",
+        {"project": project, "pipeline": pipeline},
+    )
+    return [run_of(row) for row in found]
+
+
+def runs_with_fingerprint(rows: Rows, project: ProjectName, prefix: str) -> list[Run]:
+    """Return the runs whose fingerprint begins with ``prefix`` (hex digits), newest first."""
+    found = rows.all(
+        "SELECT * FROM run WHERE project = :project AND fingerprint LIKE :pattern ORDER BY number DESC",
+        {"project": project, "pattern": f"sha256:{prefix}%"},
+    )
+    return [run_of(row) for row in found]
+
+
+def plan(rows: Rows, project: ProjectName, digest: Digest) -> Plan:
+    """Return a stored plan."""
+    return from_json(Plan, json.loads(_body(rows, "plan", project, digest)))
+
+
+def fingerprint(rows: Rows, project: ProjectName, digest: Digest) -> Fingerprint:
+    """Return a stored fingerprint."""
+    return from_json(Fingerprint, json.loads(_body(rows, "fingerprint", project, digest)))
+
+
+def view(rows: Rows, run_id: RunId) -> RunView:
+    """Return everything about one run that a decision may look at, but for baselines and next versions.
+
+    Raises:
+        LookupError: no such run.
+    """
+    row = rows.one("SELECT * FROM run WHERE id = :id", {"id": run_id})
+    if row is None:
+        raise LookupError(run_id)
+    key: dict[str, Value] = {"run": run_id}
+    metrics: dict[str, dict[str, MetricSummary]] = defaultdict(dict)
+    for metric in rows.all("SELECT * FROM metric WHERE run_id = :run ORDER BY name", key):
+        metrics[metric["attempt_id"]][metric["name"]] = metric_of(metric)
+    inputs: dict[AttemptId, tuple[Input, ...]] = defaultdict(tuple)
+    for given in rows.all("SELECT * FROM attempt_input WHERE run_id = :run ORDER BY attempt_id, name", key):
+        inputs[AttemptId(given["attempt_id"])] += (input_of(given),)
+    attempts = rows.all("SELECT * FROM attempt WHERE run_id = :run ORDER BY queued_at, step, number", key)
+    return RunView(
+        run=run_of(row),
+        steps=tuple(step_of(s) for s in rows.all("SELECT * FROM step WHERE run_id = :run ORDER BY position", key)),
+        attempts=tuple(attempt_of(a, metrics.get(a["id"], {})) for a in attempts),
+        inputs=dict(inputs),
+        outputs=_outputs(rows, run_id),
+    )
+
+
+def apply(rows: Rows, before: Run, changes: Changes, now: datetime, lease_owner: str) -> Run:
+    """Commit what a turn decided; return the run with its new revision.
+
+    Raises:
+        Stale: the run was written, or its lease taken, since ``before`` was loaded.
+    """
+    after = changes.run or before
+    values = run_values(after)
+    changed = rows.write(
+        "UPDATE run SET state = :state, reason = :reason, started_at = :started_at, finished_at = :finished_at,"
+        " revision = :revision + 1 WHERE id = :id AND revision = :revision AND lease_owner = :owner",
+        {**values, "revision": before.revision, "owner": lease_owner},
+    )
+    if changed == 0:
+        raise Stale(f"run {before.id}")
+    _upsert(rows, "step", ("run_id", "name"), [step_values(s) for s in changes.steps])
+    _upsert(rows, "attempt", ("id",), [attempt_values(a) for a in changes.attempts])
+    _upsert(rows, "metric", ("attempt_id", "name"), [m for a in changes.attempts for m in metric_values(a)])
+    _insert(
+        rows,
+        "attempt_input",
+        [
+            {
+                **content_values(i.content),
+                "attempt_id": attempt,
+                "run_id": before.id,
+                "name": i.name,
+                "kind": i.kind,
+                "address": i.address,
+            }
+            for attempt, inputs in changes.inputs.items()
+            for i in inputs
+        ],
+    )
+    _insert(
+        rows,
+        "output",
+        [
+            {
+                **content_values(o.content),
+                "attempt_id": o.attempt,
+                "run_id": o.run,
+                "step": o.step,
+                "name": o.name,
+                "kind": o.kind,
+            }
+            for o in changes.outputs
+        ],
+    )
+    for model in changes.models:
+        registry.insert_version(rows, before.project, model, now, before.submitted_by)
+    journal.record_changes(rows, before, changes, now)
+    return after
+
+
+def ask_to_stop(rows: Rows, run_id: RunId, actor: str) -> bool:
+    """Note that somebody wants the run to end; tell whether it was still unfinished."""
+    changed = rows.write(
+        "UPDATE run SET stop_asked_by = coalesce(stop_asked_by, :actor), revision = revision + 1"
+        " WHERE id = :id AND state IN (:pending, :running)",
+        {"id": run_id, "actor": actor, "pending": _UNFINISHED[0], "running": _UNFINISHED[1]},
+    )
+    return changed == 1
+
+
+def unfinished(rows: Rows, project: ProjectName) -> list[tuple[RunId, str | None, datetime | None]]:
+    """Return every unfinished run with the owner of its lease and its end, oldest first."""
+    found = rows.all(
+        "SELECT id, lease_owner, lease_expires_at FROM run"
+        " WHERE project = :project AND state IN (:pending, :running) ORDER BY number",
+        {"project": project, "pending": _UNFINISHED[0], "running": _UNFINISHED[1]},
+    )
+    return [
+        (
+            RunId(r["id"]),
+            r["lease_owner"],
+            datetime.fromisoformat(r["lease_expires_at"]) if r["lease_expires_at"] else None,
+        )
+        for r in found
+    ]
+
+
+def take_lease(rows: Rows, run_id: RunId, owner: str, held_by: str | None, until: datetime) -> bool:
+    """Take or renew the lease of a run; tell whether ``held_by`` still held it, so that it is ours now."""
+    changed = rows.write(
+        "UPDATE run SET lease_owner = :owner, lease_expires_at = :until WHERE id = :id AND"
+        " (lease_owner = :held_by OR (lease_owner IS NULL AND :held_by IS NULL))",
+        {"id": run_id, "owner": owner, "held_by": held_by, "until": instant(until)},
+    )
+    return changed == 1
+
+
+def lease_length() -> timedelta:
+    """Return how long a lease lasts without renewal."""
+    return timedelta(seconds=15)
+
+
+def holding(rows: Rows, project: ProjectName) -> list[tuple[Attempt, Run]]:
+    """Return every attempt of the project that holds room, with its run."""
+    found = rows.all(
+        "SELECT a.* FROM attempt a JOIN run r ON r.id = a.run_id WHERE r.project = :project"
+        " AND a.state IN (:a, :b, :c) ORDER BY a.id",
+        {"project": project, "a": _HOLDING[0], "b": _HOLDING[1], "c": _HOLDING[2]},
+    )
+    owners: dict[str, Run] = {}
+    for row in found:
+        if row["run_id"] not in owners:
+            record = run(rows, RunId(row["run_id"]))
+            if record is not None:
+                owners[row["run_id"]] = record
+    return [(attempt_of(row, {}), owners[row["run_id"]]) for row in found]
+
+
+def outputs_with(rows: Rows, digest: Digest, project: ProjectName) -> list[Output]:
+    """Return every output of the project with this content, oldest first."""
+    found = rows.all(
+        "SELECT o.* FROM output o JOIN run r ON r.id = o.run_id"
+        " WHERE o.digest = :digest AND r.project = :project ORDER BY r.number, o.attempt_id",
+        {"digest": digest, "project": project},
+    )
+    return [output_of(row) for row in found]
+
+
+def _outputs(rows: Rows, run_id: RunId) -> tuple[Output, ...]:
+    found = rows.all("SELECT * FROM output WHERE run_id = :run ORDER BY attempt_id, name", {"run": run_id})
+    return tuple(output_of(row) for row in found)
+
+
+def _body(rows: Rows, table: str, project: ProjectName, digest: Digest) -> str:
+    row: Row | None = rows.one(
+        f"SELECT body FROM {table} WHERE project = :project AND digest = :digest",  # noqa: S608 - two fixed names
+        {"project": project, "digest": digest},
+    )
+    if row is None:
+        raise LookupError(f"{table} {digest}")
+    return str(row["body"])
+
+
+def _insert(rows: Rows, table: str, records: list[dict[str, Value]]) -> None:
+    if records:
+        columns = ", ".join(records[0])
+        values = ", ".join(f":{c}" for c in records[0])
+        rows.write_many(f"INSERT INTO {table} ({columns}) VALUES ({values})", records)  # noqa: S608 - our own names
+
+
+def _upsert(rows: Rows, table: str, key: tuple[str, ...], records: list[dict[str, Value]]) -> None:
+    if not records:
+        return
+    columns = list(records[0])
+    values = ", ".join(f":{c}" for c in columns)
+    changes = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in key)
+    sql = (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - our own names
+        f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
+    )
+    rows.write_many(sql, records)

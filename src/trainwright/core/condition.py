@@ -122,8 +122,12 @@ def _refuse_foreign(node: ast.AST) -> None:
         known = isinstance(node.func, ast.Name) and node.func.id in {*_FUNCTIONS, "has"}
         if not known or node.keywords:
             raise ValueError("the only functions are abs, min, max and has")
-    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+    if isinstance(node, ast.Subscript) and not (
+        isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    ):
         raise ValueError('between brackets only a name in quotes: a["b"]')
+    if isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float | str | None):
+        raise ValueError(f"{node.value!r} is neither a number nor text")
     if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
         raise ValueError(f"names that begin with an underscore are not reachable: {node.attr}")
 

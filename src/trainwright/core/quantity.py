@@ -41,11 +41,11 @@ def duration(value: str | int | float) -> timedelta:
     if isinstance(value, bool) or not text:
         raise ValueError(f"{value!r} is not a duration: write it as 30s, 10m or 24h")
     if re.fullmatch(r"\d+(\.\d+)?", text):
-        return timedelta(seconds=float(text))
+        return _seconds(float(text), value)
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text)
     if not parts or "".join(n + u for n, u in parts) != text.replace(" ", ""):
         raise ValueError(f"{value!r} is not a duration: write it as 30s, 10m or 24h")
-    return timedelta(seconds=float(sum(Decimal(n) * _SECONDS[u] for n, u in parts)))
+    return _seconds(float(sum(Decimal(n) * _SECONDS[u] for n, u in parts)), value)
 
 
 def duration_range(value: str | int | float) -> tuple[timedelta, timedelta]:
@@ -83,6 +83,13 @@ def show_duration(seconds: float) -> str:
     if whole < 48 * 3600:
         return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def _seconds(seconds: float, value: str | int | float) -> timedelta:
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError as error:
+        raise ValueError(f"{value!r} is longer than a duration can be: write it as 30s, 10m or 24h") from error
 
 
 def _milli(value: str | float, what: str, example: str) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from trainwright.core.artifact import Content
@@ -89,4 +90,12 @@ class Backend(Protocol):
 
     def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
         """Return as soon as one of ``attempts`` may have ended, at the latest after ``seconds``."""
+        ...
+
+
+class SupportsFiles(Protocol):
+    """A backend whose attempts leave their files where this process can read them."""
+
+    def folder(self, attempt: AttemptId) -> Path:
+        """Return the attempt's folder: ``log`` is its output, ``events.jsonl`` its metrics; it may not exist yet."""
         ...

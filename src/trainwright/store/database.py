@@ -118,6 +118,12 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def health(rows: Rows) -> tuple[str, int]:
+    """Return SQLite's own verdict on the file (``ok`` when sound) and the number of runs in it."""
+    verdict = rows.one("PRAGMA quick_check")
+    return ("unreadable" if verdict is None else str(verdict[0])), rows.number("SELECT count(*) FROM run")
+
+
 def _explain(error: sqlite3.OperationalError, path: Path) -> TransientBackendError:
     text = str(error)
     if "locked" in text or "busy" in text:

@@ -2,7 +2,9 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from trainwright.core.artifact import Input, Output
 from trainwright.core.changes import Changes
@@ -28,6 +30,9 @@ from trainwright.store.rows import (
     step_of,
     step_values,
 )
+
+LEASE = timedelta(seconds=15)
+"""How long a lease lasts without renewal."""
 
 _UNFINISHED = (RunState.PENDING.value, RunState.RUNNING.value)
 _HOLDING = (AttemptState.STARTING.value, AttemptState.RUNNING.value, AttemptState.STOPPING.value)
@@ -61,6 +66,14 @@ def next_number(rows: Rows, project: ProjectName) -> int:
 def run(rows: Rows, run_id: RunId) -> Run | None:
     """Return a run, or None."""
     row = rows.one("SELECT * FROM run WHERE id = :id", {"id": run_id})
+    return None if row is None else run_of(row)
+
+
+def run_numbered(rows: Rows, project: ProjectName, number: int) -> Run | None:
+    """Return the run with that number, or None."""
+    row = rows.one(
+        "SELECT * FROM run WHERE project = :project AND number = :number", {"project": project, "number": number}
+    )
     return None if row is None else run_of(row)
 
 
@@ -189,7 +202,7 @@ def apply(rows: Rows, before: Run, changes: Changes, now: datetime, lease_owner:
     for model in changes.models:
         registry.insert_version(rows, before.project, model, now, before.submitted_by)
     journal.record_changes(rows, before, changes, now)
-    return after
+    return replace(after, revision=before.revision + 1)
 
 
 def ask_to_stop(rows: Rows, run_id: RunId, actor: str) -> bool:
@@ -202,20 +215,30 @@ def ask_to_stop(rows: Rows, run_id: RunId, actor: str) -> bool:
     return changed == 1
 
 
-def unfinished(rows: Rows, project: ProjectName) -> list[tuple[RunId, str | None, datetime | None]]:
-    """Return every unfinished run with the owner of its lease and its end, oldest first."""
+class Head(NamedTuple):
+    """What one needs to know of an unfinished run to claim it."""
+
+    run: RunId
+    revision: int
+    lease_owner: str | None
+    lease_expires_at: datetime | None
+
+
+def unfinished(rows: Rows, project: ProjectName) -> list[Head]:
+    """Return every unfinished run, oldest first."""
     found = rows.all(
-        "SELECT id, lease_owner, lease_expires_at FROM run"
+        "SELECT id, revision, lease_owner, lease_expires_at FROM run"
         " WHERE project = :project AND state IN (:pending, :running) ORDER BY number",
         {"project": project, "pending": _UNFINISHED[0], "running": _UNFINISHED[1]},
     )
     return [
-        (
-            RunId(r["id"]),
-            r["lease_owner"],
-            datetime.fromisoformat(r["lease_expires_at"]) if r["lease_expires_at"] else None,
+        Head(
+            RunId(row["id"]),
+            row["revision"],
+            row["lease_owner"],
+            None if row["lease_expires_at"] is None else datetime.fromisoformat(row["lease_expires_at"]),
         )
-        for r in found
+        for row in found
     ]
 
 
@@ -227,11 +250,6 @@ def take_lease(rows: Rows, run_id: RunId, owner: str, held_by: str | None, until
         {"id": run_id, "owner": owner, "held_by": held_by, "until": instant(until)},
     )
     return changed == 1
-
-
-def lease_length() -> timedelta:
-    """Return how long a lease lasts without renewal."""
-    return timedelta(seconds=15)
 
 
 def holding(rows: Rows, project: ProjectName) -> list[tuple[Attempt, Run]]:

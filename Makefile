@@ -1,0 +1,56 @@
+# Two commands on a fresh machine with git, make and python3: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
+export OMP_NUM_THREADS := 1
+
+.PHONY: demo test test-all lint format docs size bench requirements schema clean
+
+demo: $(VENV)/.demo ## handwritten digits from the raw file to a model in production, on this machine
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+
+test: $(VENV)/.dev lint ## style, types, floors, and every quick test
+	$(BIN)/python -m pytest -n 2 -m "not heavy"
+
+test-all: $(VENV)/.dev docs size bench ## what takes longer: heavy tests, the site, the size, the benchmarks
+	$(BIN)/python -m pytest -m heavy
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+docs: $(VENV)/.dev ## the site, strictly: a broken link fails
+	$(BIN)/python docs/generate.py
+	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
+
+size: ## the base install in a fresh environment: at most 150 MB and 40 packages
+	$(PYTHON) bench/size.py
+
+bench: $(VENV)/.dev ## every benchmark, quickly; each prints JSON last
+	$(BIN)/python bench/startup.py --quick
+
+requirements: ## pin anew; needs uv
+	requirements/compile.sh
+
+clean:
+	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python requirements/demo.txt pyproject.toml
+	$(PIP) -r requirements/demo.txt
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
+	$(PIP) -r requirements/dev.txt
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	touch $@ $(VENV)/.demo

@@ -1,0 +1,222 @@
+"""The composition root: the clock, identifiers, randomness, plugins and the database come together here only."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from trainwright.core.errors import BackendError, NotFoundError, SpecError
+from trainwright.core.ids import ProjectName
+from trainwright.engine.engine import Engine, World
+from trainwright.lifecycle.advance import Chance
+from trainwright.plugins.backends.local.backend import LocalBackend
+from trainwright.plugins.stores.local import LocalContent
+from trainwright.service.context import Context
+from trainwright.settings import Settings, read_settings
+from trainwright.spec.document import Document
+from trainwright.store import runs
+from trainwright.store.database import Database
+from trainwright.store.migrate import open_database
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Return the present instant in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+class RandomIds:
+    """Identifiers that nobody can guess and nobody meets twice: 36^10 of them."""
+
+    def new(self) -> str:
+        """Return ten random lower-case letters and digits."""
+        return "".join(secrets.choice(_LETTERS) for _ in range(10))
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """One process's view of one project."""
+
+    settings: Settings
+    context: Context
+    database: Database
+
+    def engine(self) -> Engine:
+        """Return an engine that this process hosts."""
+        world = World(
+            database=self.database,
+            backend=self.context.backend,
+            clock=self.context.clock,
+            chance=lambda: Chance(secrets.randbelow(1000) / 1000, lambda: secrets.token_hex(16)),
+            project=self.context.project,
+            owner=_owner(os.getpid()),
+            owner_is_gone=_owner_is_gone,
+        )
+        return Engine(world)
+
+
+def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None) -> App:
+    """Open the project that belongs to the working directory; creates its state folder on first use.
+
+    Raises:
+        BackendError: the state folder cannot be used.
+    """
+    here = here or Path.cwd()
+    environ = dict(os.environ) if environ is None else environ
+    settings = read_settings(environ, here)
+    _make_home(settings.home)
+    clock = SystemClock()
+    project = ProjectName(settings.project)
+    database = open_database(settings.home / "state.db", project, clock.now())
+    content_root = settings.home / "content"
+    context = Context(
+        database=database,
+        content=LocalContent(content_root),
+        backend=LocalBackend(
+            root=settings.home / "runs",
+            content_root=content_root,
+            python=sys.executable,
+            path=(str(Path(sys.executable).parent),),
+            inventory=settings.inventory,
+        ),
+        clock=clock,
+        ids=RandomIds(),
+        project=project,
+        actor=settings.actor,
+        sources={point.name: point.load()() for point in entry_points(group="trainwright.sources")},
+        environ=environ,
+        here=here,
+    )
+    return App(settings, context, database)
+
+
+def read_document(path: Path, name: str) -> Document:
+    """Read and check a pipeline file.
+
+    Raises:
+        NotFoundError: there is no such file.
+        SpecError: it is not a pipeline.
+    """
+    from trainwright.spec.load import load
+
+    if not path.exists():
+        near = sorted(p.name for p in path.parent.glob("*.y*ml"))[:3] if path.parent.is_dir() else []
+        raise NotFoundError(
+            "TW4004",
+            f"there is no file {name}",
+            remedy=f"that folder has {', '.join(near)}" if near else "write one with: tw init",
+        )
+    if path.is_dir():
+        raise SpecError(
+            "TW2106", f"{name} is a folder", remedy=f"name the file in it: {name.rstrip('/')}/pipeline.yaml"
+        )
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            "TW2107", f"{name} is not UTF-8 text (byte {error.start})", remedy="save it as UTF-8"
+        ) from error
+    except OSError as error:
+        raise SpecError("TW2108", f"{name} cannot be read: {error.strerror}", remedy="mend its permissions") from error
+    return load(text, name)
+
+
+@contextlib.contextmanager
+def only_engine(app: App) -> Iterator[bool]:
+    """Hold the place of the project's background engine; gives False when another process has it."""
+    with (app.settings.home / "engine.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def ensure_engine(app: App) -> None:
+    """Start a background engine when there is unfinished work that no living engine holds."""
+    with app.database.reading() as rows:
+        heads = runs.unfinished(rows, app.context.project)
+    now = app.context.clock.now()
+    if any(not _is_held(head, now) for head in heads):
+        with only_engine(app) as nobody_there:
+            pass
+        if nobody_there:
+            start_background_engine(app)
+
+
+def _is_held(head: runs.Head, now: datetime) -> bool:
+    owner, until = head.lease_owner, head.lease_expires_at
+    return owner is not None and until is not None and until > now and not _owner_is_gone(owner)
+
+
+def start_background_engine(app: App) -> int:
+    """Start an engine of this project that goes on until nothing is left to do; return its pid."""
+    log = app.settings.home / "engine.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trainwright.cli.main", "engine"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=app.settings.home,
+            env={**app.context.environ, "TW_HOME": str(app.settings.home), "TW_PROJECT": app.settings.project},
+            start_new_session=True,
+        )
+    return process.pid
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        ignore = home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise BackendError(
+            "TW6205",
+            f"the state folder cannot be made: {error.strerror}",
+            where=str(home),
+            remedy="set TW_HOME to a folder that you may write",
+        ) from error
+
+
+def _owner(pid: int) -> str:
+    return f"{socket.gethostname()}:{_boot()}:{pid}:{_start_ticks(pid)}"
+
+
+def _owner_is_gone(owner: str) -> bool:
+    """Tell whether the process behind a lease is known to be dead: it was on this machine, and is not any more."""
+    host, boot, pid, ticks = owner.rsplit(":", 3)
+    if host != socket.gethostname():
+        return False
+    return boot != _boot() or _start_ticks(int(pid)) != ticks
+
+
+def _boot() -> str:
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return "unknown"
+
+
+def _start_ticks(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
+    return "gone"

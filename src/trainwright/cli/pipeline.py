@@ -1,0 +1,135 @@
+"""Commands about pipeline files: init, validate, plan, schema."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from trainwright.plan.plan import Plan
+    from trainwright.spec.document import Document
+
+File = Annotated[str, typer.Argument(help="Pipeline file.", show_default=False)]
+Params = Annotated[
+    list[str] | None, typer.Option("-p", "--param", metavar="K=V", help="Set a parameter; may be repeated.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(init)
+    app.command()(validate)
+    app.command()(plan)
+    app.command()(schema)
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder to write to; made when absent.")] = Path(),
+) -> None:
+    """Write a small runnable project and print the next command."""
+    from trainwright.cli import output
+    from trainwright.cli.template import write_project
+
+    for path in write_project(folder):
+        output.say(f"wrote {path}")
+    output.put(f"next: tw run {folder / 'pipeline.yaml'}")
+
+
+def validate(file: File, param: Params = None, json: Json = False) -> None:
+    """Check a pipeline file and its parameters; runs and stores nothing."""
+    from trainwright.app import read_document
+    from trainwright.cli import output
+    from trainwright.spec.params import resolve
+
+    document = read_document(Path(file), file)
+    params = resolve(document, overrides(param or []))
+    check_graph(document, params)
+    _warn(document)
+    if json:
+        output.put_json({"pipeline": document.spec.pipeline, "params": params, "warnings": document.warnings})
+    else:
+        output.put(f"✓ {file}: pipeline {document.spec.pipeline}, {len(document.spec.steps)} steps")
+
+
+def plan(file: File, param: Params = None, json: Json = False) -> None:
+    """Show what a run would do: the compiled steps in order, with their checks and resources."""
+    from trainwright.app import read_document
+    from trainwright.cli import output
+    from trainwright.cli.session import session
+    from trainwright.service.submit import prepare
+
+    document = read_document(Path(file), file)
+    _warn(document)
+    with session() as app:
+        prepared = prepare(app.context, document, overrides(param or []), Path(file).parent.absolute(), file)
+    if json:
+        output.put_json({"digest": prepared.plan.digest, "plan": prepared.plan})
+    else:
+        show_plan(prepared.plan, stderr=False)
+
+
+def schema() -> None:
+    """Print the JSON Schema of pipeline files, for editors."""
+    from trainwright.cli import output
+    from trainwright.spec.schema import json_schema
+
+    output.put_json(json_schema())
+
+
+def overrides(pairs: list[str]) -> dict[str, str]:
+    """Return the parameters of ``-p K=V``; values stay text for the one typing rule.
+
+    Raises:
+        SpecError: a pair has no ``=``, or a parameter is given twice.
+    """
+    from trainwright.core.errors import SpecError
+
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise SpecError("TW2002", f"-p {pair} is not of the form NAME=VALUE", remedy="write -p C=0.5")
+        if name in found:
+            raise SpecError("TW2003", f"parameter {name} is given twice", remedy="give it once")
+        found[name] = value
+    return found
+
+
+def check_graph(document: "Document", params: dict) -> None:  # type: ignore[type-arg]
+    """Compile with stand-ins for the data, so that references, cycles and registration are checked too."""
+    from trainwright.core.artifact import Content, PinnedData
+    from trainwright.core.ids import Digest
+    from trainwright.plan.compile import compile_plan, data_requests
+
+    nothing = Content(Digest("sha256:" + "0" * 64), 0, 0)
+    stand_ins = tuple(PinnedData(n, asked, asked, nothing) for n, asked in sorted(data_requests(document).items()))
+    compile_plan(document, params, stand_ins)
+
+
+def show_plan(plan: "Plan", *, stderr: bool) -> None:
+    """Print a plan as a table."""
+    from trainwright.cli import output
+
+    print_ = output.say if stderr else output.put
+    settings = "  ".join(f"{k}={v}" for k, v in plan.params.items())
+    print_(f"plan {plan.pipeline}  {plan.digest[7:19]}  {settings}")
+    for data in plan.data:
+        print_(f"data {data.name} = {data.address}  {data.content.digest[7:19]}")
+    rows = []
+    for step in plan.steps:
+        checks = [c.expression for c in step.checks if not c.default]
+        makes = ", ".join(f"{name}: {kind}" for name, kind in step.outputs.items())
+        if step.registration:
+            alias = f"@{step.registration.alias}" if step.registration.alias else ""
+            makes = f"models/{step.registration.model}{alias}"
+        room = str(step.resources) if step.command else ""
+        rows.append((step.name, str(step.stage or ""), ", ".join(step.needs), room, makes, "\n".join(checks)))
+    output.table(("step", "stage", "after", "resources", "makes", "checks"), rows, stderr=stderr)
+
+
+def _warn(document: "Document") -> None:
+    from trainwright.cli import output
+
+    for warning in document.warnings:
+        output.say(f"warning: {warning}")

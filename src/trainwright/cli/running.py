@@ -1,0 +1,169 @@
+"""Commands that make things happen: run, stop, wait, and the engine behind them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainwright.cli.pipeline import File, Json, Params
+
+if TYPE_CHECKING:
+    from trainwright.app import App
+    from trainwright.cli.watch import Interrupts
+    from trainwright.core.run import Run
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id or its beginning, number, pipeline, or -1.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(run)
+    app.command()(stop)
+    app.command()(wait)
+    app.command(hidden=True)(engine)
+
+
+def run(
+    file: File,
+    param: Params = None,
+    detach: Annotated[bool, typer.Option("-d", "--detach", help="Submit and return; prints the run's id.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
+    json: Json = False,
+) -> int:
+    """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
+    from trainwright.app import read_document, start_background_engine
+    from trainwright.cli import output
+    from trainwright.cli.pipeline import overrides, show_plan
+    from trainwright.cli.session import session
+    from trainwright.cli.watch import Interrupts
+    from trainwright.service.submit import prepare, submit
+
+    document = read_document(Path(file), file)
+    for warning in document.warnings:
+        output.say(f"warning: {warning}")
+    with session() as app:
+        prepared = prepare(app.context, document, overrides(param or []), Path(file).parent.absolute(), file)
+        if dry_run:
+            show_plan(prepared.plan, stderr=False)
+            return 0
+        with Interrupts() as interrupts:
+            record = submit(app.context, prepared)
+            if detach:
+                start_background_engine(app)
+                output.say(
+                    f"{record.pipeline} #{record.number} goes on in the background; come back: tw wait {record.id}"
+                )
+                output.put(record.id)
+                return 0
+            return _follow(app, record, interrupts, plan_first=True, json=json)
+
+
+def stop(name: RunName) -> int:
+    """Ask a run to end: its steps get TERM, ten seconds, KILL."""
+    from trainwright.cli import output
+    from trainwright.cli.session import session
+    from trainwright.service.control import stop as ask_to_stop
+
+    with session() as app:
+        record, asked = ask_to_stop(app.context, name)
+    if asked:
+        output.say(
+            f"{record.pipeline} #{record.number} ({record.id}) is asked to stop; see it end: tw wait {record.id}"
+        )
+    else:
+        output.say(f"{record.pipeline} #{record.number} ({record.id}) is {record.state} already")
+    return 0
+
+
+def wait(
+    name: RunName,
+    timeout: Annotated[str, typer.Option("--timeout", help="Give up after this long (30s, 10m); exit code 8.")] = "",
+    json: Json = False,
+) -> int:
+    """Wait for a run to end; the exit code is the run's."""
+    from trainwright.cli import errors, output
+    from trainwright.cli.session import session
+    from trainwright.cli.verdict import exit_code_of, show_verdict
+    from trainwright.core.errors import SpecError
+    from trainwright.core.quantity import duration
+    from trainwright.service.control import state_of
+    from trainwright.service.lookup import read_run
+
+    try:
+        limit_s = duration(timeout).total_seconds() if timeout else None
+    except ValueError as error:
+        raise SpecError("TW2004", str(error), where="--timeout", remedy="write --timeout 10m") from error
+    with session() as app:
+        from trainwright.app import ensure_engine
+
+        ensure_engine(app)
+        view, plan = read_run(app.context, name)
+        began = app.context.clock.now()
+        while not state_of(app.context, view.run.id).state.is_final:
+            if limit_s is not None and (app.context.clock.now() - began).total_seconds() >= limit_s:
+                output.say(f"{view.run.id} is still {state_of(app.context, view.run.id).state} after {timeout}")
+                return errors.TIMED_OUT
+            app.context.clock.sleep(0.1)
+            ensure_engine(app)
+        view, plan = read_run(app.context, view.run.id)
+        if json:
+            output.put_json(view.run)
+        else:
+            show_verdict(app.context, view, plan)
+        return exit_code_of(view)
+
+
+def engine() -> int:
+    """Carry every unfinished run of the project to its end, then leave."""
+    from trainwright.app import only_engine, open_app
+
+    app = open_app()
+    with only_engine(app) as alone:
+        if not alone:
+            return 0
+        host = app.engine()
+        while host.has_work():
+            if not host.turn():
+                host.wait()
+    return 0
+
+
+def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, plan_first: bool, json: bool) -> int:
+    from trainwright.cli import output
+    from trainwright.cli.pipeline import show_plan
+    from trainwright.cli.verdict import exit_code_of, show_verdict
+    from trainwright.cli.watch import watch
+    from trainwright.service.lookup import read_run
+
+    engine_ = app.engine()
+    engine_.turn()  # the first step is on its way before anything is drawn
+    if plan_first:
+        show_plan(read_run(app.context, record.id)[1], stderr=True)
+        output.say(f"run {record.pipeline} #{record.number} ({record.id})")
+    view = watch(app, record.id, interrupts, engine_)
+    if not view.run.state.is_final:
+        return _let_go(app, view.run, interrupts)
+    plan = read_run(app.context, record.id)[1]
+    if json:
+        output.put_json(view.run)
+    else:
+        show_verdict(app.context, view, plan)
+    return exit_code_of(view)
+
+
+def _let_go(app: "App", record: "Run", interrupts: "Interrupts") -> int:
+    """Hand the run to a background engine; a second Ctrl-C within two seconds asks it to stop."""
+    from trainwright.app import start_background_engine
+    from trainwright.cli import errors, output
+    from trainwright.service.control import stop as ask_to_stop
+
+    if not interrupts.hung_up:
+        output.say(f"let go of {record.id}: it goes on. Ctrl-C again stops it; come back with: tw wait {record.id}")
+        for _ in range(20):
+            if interrupts.asked > 1:
+                ask_to_stop(app.context, record.id)
+                output.say(f"{record.id} is asked to stop")
+                break
+            app.context.clock.sleep(0.1)
+    start_background_engine(app)
+    return errors.INTERRUPTED

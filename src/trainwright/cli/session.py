@@ -1,0 +1,21 @@
+"""What every command begins with: the opened project, and an engine when there is unfinished work without one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainwright.app import App
+
+
+@contextmanager
+def session() -> Iterator["App"]:
+    """Open the project of the working directory; afterwards see to it that unfinished runs have an engine."""
+    from trainwright.app import ensure_engine, open_app
+
+    app = open_app()
+    try:
+        yield app
+        ensure_engine(app)
+    finally:
+        app.database.close()

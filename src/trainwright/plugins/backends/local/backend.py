@@ -1,0 +1,233 @@
+"""Attempts as processes of this machine, each under a runner that outlives whoever started it.
+
+All that is known of an attempt is in its folder ``<root>/<run>/<step>/<number>/``, so any process can ask: ``job.json``
+is the order, ``runner.json`` says who carries it out, ``result.json`` is the end.
+"""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trainwright
+from trainwright.core.codec import canonical_json
+from trainwright.core.errors import BackendError
+from trainwright.core.ids import AttemptId
+from trainwright.core.job import JobSpec
+from trainwright.core.node import Node
+from trainwright.core.scalar import Plain
+from trainwright.plugins.backends.local import machine, record
+from trainwright.ports.backend import Backend, Ended, Observation, Running
+from trainwright.runtime import atomic, bundle, tree
+
+_TRIES = 5
+_IN_FLIGHT_S = 10.0
+"""How long a runner may take to appear before it is started again."""
+
+_POLL_S = 0.02
+_KILL_S = 1.0
+
+
+class LocalBackend:
+    """See ``ports.backend.Backend``."""
+
+    name = "local"
+
+    def __init__(
+        self, root: Path, content_root: Path, python: str, path: tuple[str, ...], inventory: Path | None = None
+    ) -> None:
+        """Prepare; nothing is read or written yet.
+
+        Args:
+            root: of the attempts' folders.
+            content_root: of the content store.
+            python: interpreter of the runners.
+            path: folders put before the ``PATH`` of commands.
+            inventory: of a pretended machine, see ``machine.node``.
+        """
+        self._root = root.absolute()
+        self._content_root = content_root.absolute()
+        self._python = python
+        self._path = path
+        self._inventory = inventory
+        self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
+
+    def folder(self, attempt: AttemptId) -> Path:
+        """Return the folder of an attempt.
+
+        Raises:
+            BackendError: the name would lead out of the root.
+        """
+        names = attempt.split("/")
+        if len(names) != 3 or any(n.startswith(".") or not n or "\0" in n for n in names):  # noqa: PLR2004 - run/step/number
+            raise BackendError("TW6202", f"{attempt!r} does not name an attempt", remedy="name it run/step/number")
+        return self._root.joinpath(*names)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """See ``Backend.nodes``."""
+        return (machine.node(self._inventory),)
+
+    def start(self, job: JobSpec) -> None:
+        """See ``Backend.start``."""
+        folder = self.folder(job.attempt)
+        try:
+            library = bundle.build(str(self._root / ".runtime"), trainwright.__version__)
+            order = {
+                "format": 1,
+                "job": job,
+                "store": str(self._content_root),
+                "path": self._path,
+                "library": library,
+                "checkpoints": str(folder.parent / "checkpoints"),
+            }
+            folder.mkdir(parents=True, exist_ok=True)
+            atomic.create(str(folder / "job.json"), canonical_json(order).encode())
+            if not (folder / "runner.json").exists():
+                self._spawn(job.attempt, folder)
+        except OSError as error:
+            raise BackendError(
+                "TW6201",
+                f"{job.attempt} cannot be started: {error.strerror}: {error.filename or folder}",
+                remedy="check the disk, its permissions and the interpreter",
+            ) from error
+
+    def observe(self, attempt: AttemptId) -> Observation:
+        """See ``Backend.observe``."""
+        folder = self.folder(attempt)
+        self._reap()
+        ended = record.result(folder, attempt)
+        if ended is not None:
+            return ended
+        if not (folder / "job.json").exists():
+            return None
+        runner = record.read(folder / "runner.json")
+        if runner is None:
+            return self._await_runner(attempt, folder)
+        if tree.is_alive(runner):
+            return Running(attempt, record.started_at(folder))
+        # between our two looks it may have written its result and left
+        return record.result(folder, attempt) or self._give_up(attempt, folder, runner)
+
+    def stop(self, attempt: AttemptId, why: str) -> None:
+        """See ``Backend.stop``."""
+        folder = self.folder(attempt)
+        if (folder / "result.json").exists():
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            atomic.create(str(folder / "stop"), why.encode())
+        except OSError as error:
+            raise BackendError(
+                "TW6204", f"{attempt} cannot be told to stop: {error.strerror}: {folder}", remedy="check the disk"
+            ) from error
+
+    def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
+        """See ``Backend.wait``."""
+        deadline = time.monotonic() + seconds
+        while True:
+            watched, in_flight, ended = self._watch(attempts)
+            try:
+                left_s = max(deadline - time.monotonic(), 0.0)
+                if ended or left_s == 0.0:
+                    return
+                poller = select.poll()
+                for fd in watched:
+                    poller.register(fd, select.POLLIN)
+                pause_s = min(left_s, _POLL_S) if in_flight else left_s
+                if poller.poll(pause_s * 1000):
+                    return
+            finally:
+                for fd in watched:
+                    os.close(fd)
+
+    def _watch(self, attempts: Sequence[AttemptId]) -> tuple[list[int], bool, bool]:
+        """Return descriptors that tell of ends, whether a runner is still to appear, and whether one has ended."""
+        self._reap()
+        watched: list[int] = []
+        in_flight = False
+        for attempt in attempts:
+            folder = self.folder(attempt)
+            runner = record.read(folder / "runner.json")
+            if runner is None:
+                in_flight = in_flight or (folder / "job.json").exists()
+                continue
+            if (folder / "result.json").exists() or not tree.is_alive(runner):
+                return watched, in_flight, True
+            try:
+                watched.append(os.pidfd_open(int(str(runner["pid"]))))
+            except OSError:  # it ended this moment
+                return watched, in_flight, True
+        return watched, in_flight, False
+
+    def _spawn(self, attempt: AttemptId, folder: Path) -> None:
+        """Start a runner, apart from this process: session, streams and environment of its own."""
+        with (folder / "spawned").open("ab") as file:
+            file.write(b".")
+        log = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._reap()
+        self._children[attempt] = os.posix_spawn(
+            self._python,
+            [self._python, "-I", "-S", "-B", self._library(folder), "run", str(folder)],
+            {k: v for k, v in os.environ.items() if not k.startswith("TW_")},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(folder / "runner.log"), log, 0o644),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD],
+        )
+
+    def _library(self, folder: Path) -> str:
+        order = record.read(folder / "job.json")
+        return str(order["library"]) if order else ""
+
+    def _reap(self) -> None:
+        """Collect runners of ours that have ended."""
+        for attempt, pid in list(self._children.items()):
+            try:
+                gone, _ = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                gone = pid
+            if gone:
+                self._children.pop(attempt, None)
+
+    def _await_runner(self, attempt: AttemptId, folder: Path) -> Observation:
+        """Deal with an order that nobody has taken yet: wait, start another runner, or give up for good."""
+        spawned = folder / "spawned"
+        tries = spawned.stat().st_size if spawned.exists() else 0
+        since = spawned.stat().st_mtime if tries else 0.0
+        if time.time() - since > _IN_FLIGHT_S:
+            if tries < _TRIES:
+                self._spawn(attempt, folder)
+            elif atomic.create(str(folder / "runner.json"), atomic.encode({"pid": None})):
+                return self._conclude(attempt, folder, "not-started", f"no runner came up; see {folder}/runner.log")
+        return Running(attempt, record.started_at(folder))
+
+    def _give_up(self, attempt: AttemptId, folder: Path, runner: Mapping[str, Plain]) -> Observation:
+        """Declare an attempt lost whose runner died, once none of its processes is left."""
+        mark = b"TW_ATTEMPT_DIR=" + os.fsencode(folder)
+        deadline = time.monotonic() + _KILL_S
+        while True:
+            strays = list(tree.marked(mark))
+            if not strays:
+                break
+            for pid in strays:
+                tree.send(pid, signal.SIGKILL)
+            if time.monotonic() > deadline:  # stuck in the kernel: not over yet
+                return Running(attempt, record.started_at(folder))
+            time.sleep(_POLL_S)
+        return self._conclude(attempt, folder, "lost", f"its runner (pid {runner.get('pid')}) died without a result")
+
+    def _conclude(self, attempt: AttemptId, folder: Path, cause: str, message: str) -> Ended | None:
+        """Write a result in the place of the runner, unless it did; return what is written."""
+        facts = record.substitute(folder, cause, message, datetime.now(UTC))
+        atomic.create(str(folder / "result.json"), atomic.encode(facts))
+        return record.result(folder, attempt)
+
+
+_: type[Backend] = LocalBackend

@@ -1,0 +1,71 @@
+"""Data on this machine's disk: ``file:`` URIs and bare paths."""
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from urllib.parse import unquote
+
+from trainwright.core.errors import NotFoundError, SpecError
+from trainwright.ports.source import DataSource
+
+_LOCAL_HOSTS = frozenset({"", "localhost"})
+
+
+class FileSource:
+    """Finds files and folders; only ``file://`` has percent signs decoded, everything else is taken as it stands."""
+
+    scheme = "file"
+
+    def locate(self, uri: str, base: Path) -> Path:
+        """Return the absolute path behind ``uri``, links in it not followed. See ``DataSource.locate``.
+
+        Args:
+            uri: ``file:relative``, ``file:/absolute``, ``file:///absolute`` (RFC 8089), or a bare path.
+            base: where relative ones start.
+
+        Raises:
+            SpecError: TW4304 the URI names another machine, nothing, or holds a NUL.
+            NotFoundError: TW4303 nothing is there, or it cannot be reached.
+        """
+        path = (base / _path(uri)).absolute()
+        try:
+            path.stat()
+        except OSError as error:
+            near = _near(path)
+            raise NotFoundError(
+                "TW4303",
+                f"there is nothing to read at {path}: {error.strerror}",
+                where=uri,
+                remedy=f"did you mean {near}?"
+                if near
+                else "write the path from the pipeline's folder, or an absolute one",
+            ) from error
+        return path
+
+
+def _path(uri: str) -> str:
+    path = uri
+    if uri.lower().startswith("file://"):
+        host, slash, rest = uri[len("file://") :].partition("/")
+        if host.lower() not in _LOCAL_HOSTS or not slash:
+            remedy = f"write file:{host}{slash}{rest} for a relative path, file:///… for an absolute one"
+            raise SpecError("TW4304", f"{uri!r} names the machine {host!r}, not a path here", where=uri, remedy=remedy)
+        path = "/" + unquote(rest, errors="surrogateescape")
+    elif uri.lower().startswith("file:"):
+        path = uri[len("file:") :]
+    if not path or "\0" in path:
+        what = "a NUL, which no path has" if path else "no path"
+        raise SpecError("TW4304", f"{uri!r} holds {what}", where=uri, remedy="write file:path/to/data")
+    return path
+
+
+def _near(path: Path) -> str:
+    try:
+        with os.scandir(path.parent) as listed:
+            names = sorted(entry.name for entry in listed)
+    except OSError:
+        return ""
+    return ", ".join(get_close_matches(path.name, names, n=3))
+
+
+_: DataSource = FileSource()

@@ -1,0 +1,1 @@
+"""What proves a plugin: contract suites, and fakes that keep the same promises."""

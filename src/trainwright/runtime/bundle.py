@@ -1,0 +1,99 @@
+"""The runtime as one file that travels with the job: ``runtime-<digest>.pyz``.
+
+It holds the sources and, for the interpreter that built it, their byte code: another one passes over that and compiles.
+Put on ``PYTHONPATH`` it lets ``import trainwright as tw`` work in any environment of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from trainwright.runtime import atomic
+
+_MAIN = "from trainwright.runtime.__main__ import main\n\nmain()\n"
+
+_PACKAGE = '''"""trainwright inside a job: the calls a script may use."""
+
+import os
+import sys
+
+__all__ = ["checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop"]
+__version__ = "{version}"
+
+
+def _whole():
+    """Find the full installation, if this environment has one: it goes first, so that a step may call ``tw``."""
+    for entry in sys.path:
+        folder = os.path.join(entry, "trainwright")
+        if folder not in __path__ and os.path.isfile(os.path.join(folder, "runtime", "__init__.py")):
+            return [folder]
+    return []
+
+
+__path__[:0] = _whole()
+
+
+def __getattr__(name):
+    if name not in __all__:
+        raise AttributeError("module 'trainwright' has no attribute " + repr(name))
+    from trainwright.runtime import calls
+
+    return getattr(calls, name)
+'''
+
+
+def build(folder: str, version: str) -> str:
+    """Return the bundle of this very code in ``folder``; made when absent, whole or not at all.
+
+    Args:
+        folder: absolute; made when absent.
+        version: of trainwright, for ``trainwright.__version__`` inside the job.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from hashlib import sha256
+
+    members = _members(version)
+    hasher = sha256(str(sys.implementation.cache_tag).encode())
+    for name, text in members:
+        hasher.update(f"{name} {len(text)}\n".encode() + text)
+    path = os.path.join(folder, f"runtime-{hasher.hexdigest()[:16]}.pyz")
+    if not os.path.exists(path):
+        os.makedirs(folder, exist_ok=True)
+        atomic.create(path, _archive(members))
+    return path
+
+
+def _members(version: str) -> list[tuple[str, bytes]]:
+    here = os.path.dirname(os.path.abspath(__file__))
+    found = [("__main__.py", _MAIN.encode()), ("trainwright/__init__.py", _PACKAGE.format(version=version).encode())]
+    for name in sorted(os.listdir(here)):
+        if name.endswith(".py"):
+            with open(os.path.join(here, name), "rb") as file:
+                found.append(("trainwright/runtime/" + name, file.read()))
+    return found
+
+
+def _archive(members: list[tuple[str, bytes]]) -> bytes:
+    """Return the bytes of the archive: not compressed, equal for equal members."""
+    import io
+    import zipfile
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in members:
+            archive.writestr(zipfile.ZipInfo(name), text)
+            archive.writestr(zipfile.ZipInfo(name + "c"), _byte_code(name, text))
+    return buffer.getvalue()
+
+
+def _byte_code(name: str, text: bytes) -> bytes:
+    """Return what PEP 552 calls an unchecked hash-based pyc."""
+    import importlib.util
+    import marshal
+
+    code = compile(text, name, "exec", dont_inherit=True)
+    flags = (1).to_bytes(4, "little")
+    return importlib.util.MAGIC_NUMBER + flags + importlib.util.source_hash(text) + marshal.dumps(code)

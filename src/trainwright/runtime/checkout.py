@@ -1,0 +1,97 @@
+"""Shared read-only working copies of stored content: made once, verified each time.
+
+``trees/<digest>/files`` is the copy, ``trees/<digest>/stamp`` the size and times of everything in it. A copy that does
+not match its stamp any more (the user is root, or changed the modes) is made anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+
+from trainwright.runtime import atomic, blobs, content, plainjson
+from trainwright.runtime.manifest import hex_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from trainwright.runtime.manifest import Manifest
+
+
+def checkout(root: str, digest: str) -> str:
+    """Return a read-only copy of the content: the folder, or the file itself.
+
+    Safe to call at once from many processes; the copy is shared by all.
+
+    Raises:
+        ContentError: no such content, a blob is missing or altered, or no space is left.
+    """
+    root = os.path.abspath(root)
+    kept = content.read_manifest(root, digest)
+    tree = os.path.join(root, "trees", hex_of(digest))
+    files = os.path.join(tree, "files")
+    if not _is_intact(tree, files):
+        _make(root, kept, tree)
+    return files if kept.kind == "folder" else os.path.join(files, kept.entries[0].path)
+
+
+def _make(root: str, kept: Manifest, tree: str) -> None:
+    """Build the copy beside its place and move it there; one at a time, the others wait and find it made."""
+    blobs.make_folders(os.path.dirname(tree))
+    blobs.make_folders(os.path.join(root, "tmp"))
+    lock = os.open(tree + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    draft = os.path.join(root, "tmp", atomic.unique())
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_intact(tree, os.path.join(tree, "files")):
+            return
+        files = os.path.join(draft, "files")
+        blobs.make_folders(files)
+        content.lay_out(root, kept.entries, files, frozen=True)
+        for folder, _, _ in os.walk(os.fsencode(files)):
+            os.chmod(folder, 0o555)  # noqa: S103 - nobody may write
+        with open(os.path.join(draft, "stamp"), "wb") as file:
+            file.write(atomic.encode(_stamp(files)))
+        if os.path.lexists(tree):
+            os.rename(tree, draft + ".old")
+        os.rename(draft, tree)
+    except OSError as error:
+        raise blobs.refusal(error, root, "a working copy", kept.size_bytes) from error
+    finally:
+        os.close(lock)
+        _remove(draft)
+        _remove(draft + ".old")
+
+
+def _is_intact(tree: str, files: str) -> bool:
+    try:
+        with open(os.path.join(tree, "stamp"), "rb") as file:
+            wanted = plainjson.loads(file.read())
+        return bool(wanted == _stamp(files))
+    except (OSError, ValueError):
+        return False
+
+
+def _stamp(files: str) -> list[list[object]]:
+    """Return name, mode, bytes, mtime and ctime in ns of all below; ctime notices an edit that restored the mtime."""
+    found: list[list[object]] = []
+    folders = [(os.fsencode(files), b"")]
+    while folders:
+        folder, prefix = folders.pop()
+        for item in os.scandir(folder):
+            facts = item.stat(follow_symlinks=False)
+            name = prefix + item.name
+            size = facts.st_size
+            if item.is_dir(follow_symlinks=False):
+                folders.append((item.path, name + b"/"))
+                size = 0
+            found.append([name.decode("utf-8", "replace"), facts.st_mode, size, facts.st_mtime_ns, facts.st_ctime_ns])
+    top = os.stat(files)
+    return [["", top.st_mode, 0, top.st_mtime_ns, top.st_ctime_ns], *sorted(found)]
+
+
+def _remove(folder: str) -> None:
+    """Remove a read-only tree; nothing happens when there is none."""
+    for inner, _, _ in os.walk(os.fsencode(folder)):
+        os.chmod(inner, 0o755)  # noqa: S103 - it is about to go
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,265 @@
+"""The runner: supervises one attempt of a step, from its ``job.json`` to its ``result.json``.
+
+In the attempt's folder it finds ``job.json`` and makes ``runner.json`` (who runs it; there is never a second),
+``started.json``, ``log``, ``events.jsonl`` (by the script), ``work/``, ``inputs/``, ``outputs/`` and, once and last,
+``result.json``. A file ``stop`` asks it to end. Every module here is imported when needed: the start is paid for by
+each step of each run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from trainwright.runtime import atomic, environment, events, plainjson, tree, workspace
+from trainwright.runtime.errors import ContentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+POLL_S = 0.05
+"""How often the ``stop`` file is looked for."""
+
+STRAY_GRACE_S = 2.0
+"""Between TERM and KILL for what the command left behind when it ended."""
+
+_RESERVE_BYTES = 1 << 16
+_PATIENCE_S = 60.0
+
+
+class Outcome:
+    """How the attempt ended.
+
+    Attributes:
+        cause: as in ``ports.backend.Ended``.
+        message: for a person; may be empty.
+        status: wait status of the command; None when it never ran.
+        outputs: JSON of what was published.
+    """
+
+    def __init__(self, cause: str, message: str = "", status: int | None = None) -> None:
+        self.cause = cause
+        self.message = message
+        self.status = status
+        self.outputs: dict[str, Any] = {}
+
+
+def run(folder: str) -> None:
+    """Run the attempt in ``folder`` and write its result; nothing happens when somebody else has taken it.
+
+    Raises:
+        OSError: the folder cannot be read, or the result cannot be written.
+    """
+    tree.hold_signals()
+    folder = os.path.abspath(folder)
+    with open(os.path.join(folder, "job.json"), "rb") as file:
+        order = plainjson.loads(file.read())
+    facts = {**tree.identity(os.getpid()), "at": instant()}
+    if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts)):
+        return
+    _reserve(folder)
+    attempt = _Attempt(folder, order)
+    outcome = attempt.carry_out()
+    _conclude(folder, attempt.result(outcome))
+
+
+class _Attempt:
+    """One attempt under way."""
+
+    def __init__(self, folder: str, order: dict[str, Any]) -> None:
+        self._folder = folder
+        self._order = order
+        self._job: dict[str, Any] = order["job"]
+        self._tree = tree.Tree(b"TW_ATTEMPT_DIR=" + os.fsencode(folder))
+        self._started_at: str | None = None
+
+    def carry_out(self) -> Outcome:
+        """Prepare, execute, publish; whatever goes wrong becomes an outcome, and no process is left."""
+        try:
+            return self._carry_out()
+        except Exception as error:  # noqa: BLE001 - the top of this process: its end must be told
+            import traceback
+
+            traceback.print_exc()
+            self._tree.end(STRAY_GRACE_S)
+            cause = "not-started" if self._started_at is None else "not-published"
+            return Outcome(cause, f"the runner failed: {type(error).__name__}: {error}")
+
+    def result(self, outcome: Outcome) -> dict[str, Any]:
+        """Return the JSON of ``result.json``."""
+        metrics, params = events.summary(os.path.join(self._folder, events.FILE))
+        ended = outcome.status
+        return {
+            "format": 1,
+            "attempt": self._job["attempt"],
+            "token": self._job["token"],
+            "cause": outcome.cause,
+            "exit_code": os.WEXITSTATUS(ended) if ended is not None and os.WIFEXITED(ended) else None,
+            "signal": os.WTERMSIG(ended) if ended is not None and os.WIFSIGNALED(ended) else None,
+            "message": outcome.message,
+            "started_at": self._started_at,
+            "finished_at": instant(),
+            "outputs": outcome.outputs,
+            "metrics": metrics,
+            "params": params,
+            "usage": {"max_rss_bytes": self._tree.max_rss_bytes, "cpu_s": round(self._tree.cpu_s, 6)},
+        }
+
+    def _carry_out(self) -> Outcome:
+        if self._is_stopped():
+            return Outcome("stopped", self._why())
+        try:
+            places = workspace.prepare(self._folder, self._job, self._order["store"])
+            renderer = environment.Renderer(places, environment.checkpoint_folder(self._order, self._folder))
+            env = environment.build(self._order, self._folder, places, renderer)
+            argv = environment.argv(self._job["command"], renderer, env[b"PATH"])
+            os.chdir(places.cwd)
+        except (ContentError, ValueError, OSError) as error:
+            return Outcome("not-started", explain(error))
+        if self._is_stopped() or tree.next_signal(0.0) == tree.TERM:
+            return Outcome("stopped", self._why())
+        outcome = self._execute(argv, env)
+        if outcome.cause == "exited" and outcome.status == 0:
+            self._publish(outcome, places)
+        return outcome
+
+    def _execute(self, argv: list[bytes], env: dict[bytes, bytes]) -> Outcome:
+        self._started_at = instant()
+        atomic.create(
+            os.path.join(self._folder, "started.json"), atomic.encode({"at": self._started_at}), durable=False
+        )
+        log = os.open(os.path.join(self._folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            child = tree.spawn(argv, env, log)
+        except OSError as error:
+            self._started_at = None
+            name = argv[0].decode("utf-8", "backslashreplace")
+            return Outcome("not-started", f"{name} cannot be executed: {error.strerror}")
+        finally:
+            os.close(log)
+        cause = self._watch(child)
+        self._tree.end(STRAY_GRACE_S if cause == "exited" else self._job["grace_s"])
+        message = self._why() if cause == "stopped" else ""
+        if cause == "timeout":
+            message = f"took longer than {self._job['timeout_s']:g} s"
+        status = self._tree.statuses.get(child)
+        return Outcome(cause, message or (self._full_disk() if status else ""), status)
+
+    def _full_disk(self) -> str:
+        """Say that the disk is full, which the command's own words could not when the log is on it."""
+        room = os.statvfs(self._folder)
+        free = room.f_bavail * room.f_frsize
+        return f"no space is left: {free} bytes free in {self._folder}" if free < _RESERVE_BYTES else ""
+
+    def _watch(self, child: int) -> str:
+        """Wait until the command ends, its time is up or somebody wants it to stop; return which."""
+        limit_s = self._job["timeout_s"]
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        while True:
+            self._tree.reap()
+            if child in self._tree.statuses:
+                return "exited"
+            if self._is_stopped():
+                return "stopped"
+            left_s = POLL_S if deadline is None else deadline - time.monotonic()
+            if left_s <= 0:
+                return "timeout"
+            if tree.next_signal(min(left_s, POLL_S)) == tree.TERM:
+                return "stopped"
+
+    def _publish(self, outcome: Outcome, places: workspace.Workspace) -> None:
+        missing = [f"{name} ({path})" for name, path in places.outputs.items() if not os.path.lexists(path)]
+        if missing:
+            outcome.cause = "output-missing"
+            outcome.message = f"the command ended well but did not write {', '.join(missing)}"
+            return
+        if not places.outputs:
+            return
+        from trainwright.runtime import content
+
+        published = {}
+        try:
+            for name, path in places.outputs.items():
+                refuse_outside(path, self._folder)
+                stored = content.put(self._order["store"], path)
+                published[name] = {
+                    "digest": stored.digest,
+                    "files": stored.files,
+                    "size_bytes": stored.size_bytes,
+                }
+        except (ContentError, OSError) as error:
+            outcome.cause = "not-published"
+            outcome.message = explain(error)
+            return
+        outcome.outputs = published
+
+    def _is_stopped(self) -> bool:
+        return os.path.exists(os.path.join(self._folder, "stop"))
+
+    def _why(self) -> str:
+        try:
+            with open(os.path.join(self._folder, "stop"), "rb") as file:
+                return file.read().decode("utf-8", "replace").strip()
+        except OSError:
+            return "the runner was told to end (SIGTERM)"
+
+
+def refuse_outside(path: str, folder: str) -> None:
+    """Let an output pass that is what it seems: not a link to something out of the attempt's folder.
+
+    Raises:
+        ContentError: it is one.
+    """
+    real = os.path.realpath(path)
+    if not real.startswith(os.path.realpath(folder) + "/"):
+        raise ContentError(f"the output {path} is a link to {real}", "write or copy the file itself")
+
+
+def explain(error: Exception) -> str:
+    """Return one sentence for an error, with the remedy where it has one."""
+    if isinstance(error, ContentError):
+        return f"{error.message}; {error.remedy}" if error.remedy else error.message
+    if isinstance(error, OSError) and error.filename:
+        name = error.filename if isinstance(error.filename, str) else os.fsdecode(error.filename)
+        return f"{name}: {error.strerror}"
+    return str(error)
+
+
+def instant() -> str:
+    """Return the present instant, ISO 8601 in UTC with microseconds."""
+    whole, nanos = divmod(time.time_ns(), 10**9)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{nanos // 1000:06d}+00:00"
+
+
+def _reserve(folder: str) -> None:
+    """Hold some room, so that a disk filled by the command can still take the result."""
+    try:
+        fd = os.open(os.path.join(folder, "reserve"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return
+    try:
+        os.posix_fallocate(fd, 0, _RESERVE_BYTES)
+    except OSError:
+        return
+    finally:
+        os.close(fd)
+
+
+def _conclude(folder: str, result: dict[str, Any]) -> None:
+    """Write the result, once; on a full disk wait for room rather than lose it."""
+    reserve = os.path.join(folder, "reserve")
+    if os.path.exists(reserve):
+        os.unlink(reserve)
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            atomic.create(os.path.join(folder, "result.json"), atomic.encode(result))
+        except OSError as error:  # noqa: PERF203 - once in half a second
+            if time.monotonic() >= deadline:
+                raise
+            sys.stderr.write(f"result.json: {error.strerror}; trying again\n")
+            tree.next_signal(0.5)
+        else:
+            return

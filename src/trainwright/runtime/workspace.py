@@ -1,0 +1,99 @@
+"""The folders of an attempt: inputs, a private copy of the code, and where outputs go."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SHARED_ABOVE = 1 << 20
+"""Bytes; larger files of the code tree are links to a shared read-only copy, smaller ones are copied."""
+
+
+class Workspace:
+    """Where everything is.
+
+    Attributes:
+        cwd: where the command starts.
+        inputs: name → path of the file or folder itself.
+        outputs: name → path that the command has to write.
+    """
+
+    __slots__ = ("cwd", "inputs", "outputs")
+
+    def __init__(self, cwd: str, inputs: dict[str, str], outputs: dict[str, str]) -> None:
+        self.cwd = cwd
+        self.inputs = inputs
+        self.outputs = outputs
+
+
+def prepare(folder: str, job: dict[str, Any], store: str) -> Workspace:
+    """Make the folders of an attempt and bring in what it reads.
+
+    Args:
+        folder: of the attempt, absolute.
+        job: JSON of ``core.job.JobSpec``.
+        store: root of the content store.
+
+    Raises:
+        ContentError: an input or the code is missing or altered.
+        ValueError: a name that is not one path component.
+        OSError: a folder cannot be made.
+    """
+    inputs = {}
+    for name in ("inputs", "outputs", "work"):
+        os.makedirs(os.path.join(folder, name), exist_ok=True)
+    for item in job["inputs"]:
+        from trainwright.runtime.checkout import checkout
+
+        path = checkout(store, item["content"]["digest"])
+        os.symlink(path, os.path.join(folder, "inputs", one_name(item["name"])))
+        inputs[item["name"]] = path
+    outputs = {name: os.path.join(folder, "outputs", one_name(name)) for name in sorted(job["outputs"])}
+    work = os.path.join(folder, "work")
+    if job["code"]:
+        return Workspace(_bring_code(work, job["code"], store), inputs, outputs)
+    return Workspace(work, inputs, outputs)
+
+
+def one_name(name: str) -> str:
+    """Return ``name`` when it can be a file name.
+
+    Raises:
+        ValueError: it leads elsewhere.
+    """
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise ValueError(f"{name!r} cannot be a file name")
+    return name
+
+
+def _bring_code(work: str, code: dict[str, str], store: str) -> str:
+    """Lay out the code tree as files of the attempt's own, so that nothing it writes reaches anybody else.
+
+    Links to a shared tree would be cheaper, but root writes through them whatever their modes say.
+    """
+    from trainwright.runtime import content
+    from trainwright.runtime.manifest import refuse_path
+
+    kept = content.read_manifest(store, code["digest"])
+    small = [e for e in kept.entries if e.size <= SHARED_ABOVE]
+    large = [e for e in kept.entries if e.size > SHARED_ABOVE]
+    content.lay_out(store, small, work, frozen=False)
+    if large:
+        from trainwright.runtime.checkout import checkout
+
+        shared = os.fsencode(checkout(store, code["digest"]))
+        for entry in large:
+            name = entry.path.encode()
+            link = os.path.join(os.fsencode(work), name)
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            os.symlink(os.path.join(shared, name), link)
+    start = code["folder"]
+    if start == ".":
+        return work
+    refuse_path(start)
+    path = os.path.join(work, start)
+    os.makedirs(path, exist_ok=True)  # a folder of files that are all ignored by git
+    return path

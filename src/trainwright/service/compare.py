@@ -1,0 +1,82 @@
+"""What differs between two runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trainwright.core.codec import to_json
+from trainwright.core.fingerprint import Fingerprint
+from trainwright.core.run import Run
+from trainwright.core.scalar import Plain
+from trainwright.service.context import Context
+from trainwright.service.lookup import find_run
+from trainwright.service.metrics import final
+from trainwright.store import runs
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One line of a comparison.
+
+    Attributes:
+        part: ``param``, ``metric``, ``code``, ``data``, ``environment`` or ``hardware``.
+        left, right: JSON values; None where one side has none.
+    """
+
+    part: str
+    name: str
+    left: Plain
+    right: Plain
+
+    @property
+    def equal(self) -> bool:
+        """Tell whether both sides agree."""
+        return self.left == self.right
+
+
+def compare(context: Context, left: str, right: str) -> tuple[Run, Run, list[Difference]]:
+    """Return both runs and every parameter, metric and part of the fingerprint, equal ones included.
+
+    Raises:
+        NotFoundError: one of them does not exist.
+    """
+    with context.database.reading() as rows:
+        views = [runs.view(rows, find_run(rows, context.project, name).id) for name in (left, right)]
+        prints = [runs.fingerprint(rows, context.project, v.run.fingerprint) for v in views]
+    first, second = views
+    lines = _pairs("param", first.run.params, second.run.params)
+    lines += _pairs("metric", _flat(final(first)), _flat(final(second)))
+    lines += [line for part, *pair in _parts(*prints) for line in _pairs(part, *pair)]
+    return first.run, second.run, lines
+
+
+def _parts(left: Fingerprint, right: Fingerprint) -> list[tuple[str, Mapping[str, Plain], Mapping[str, Plain]]]:
+    return [
+        ("code", _code(left), _code(right)),
+        ("data", to_json(left.data), to_json(right.data)),
+        ("environment", _environment(left), _environment(right)),
+        ("hardware", to_json(left.hardware), to_json(right.hardware)),
+    ]
+
+
+def _code(print_: Fingerprint) -> dict[str, Plain]:
+    code = print_.code
+    return {
+        "tree": code.tree,
+        "commit": code.commit,
+        "dirty": code.dirty,
+        "modified": ", ".join(code.modified),
+        "untracked": ", ".join(code.untracked),
+    }
+
+
+def _environment(print_: Fingerprint) -> dict[str, Plain]:
+    return {"python": print_.environment.python, **print_.environment.packages}
+
+
+def _pairs(part: str, left: Mapping[str, Plain], right: Mapping[str, Plain]) -> list[Difference]:
+    names = [*left, *(name for name in right if name not in left)]
+    return [Difference(part, name, left.get(name), right.get(name)) for name in names]
+
+
+def _flat(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, Plain]:
+    return {f"{step}.{name}": to_json(value) for step, values in metrics.items() for name, value in values.items()}

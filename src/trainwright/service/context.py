@@ -1,0 +1,40 @@
+"""What every use case works with; made once, by ``app``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from trainwright.core.clock import Clock
+from trainwright.core.ids import IdSource, ProjectName
+from trainwright.ports.backend import Backend, SupportsFiles
+from trainwright.ports.content import ContentStore
+from trainwright.ports.source import DataSource
+from trainwright.store.database import Database
+
+
+class LocalBackend(Backend, SupportsFiles, Protocol):
+    """A backend on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One project as one person sees it.
+
+    Attributes:
+        actor: who is asking; goes into records and audit.
+        sources: URI scheme → source.
+        environ: the process's environment, for the tools that capturing calls.
+        here: working directory; relative paths that people type start here.
+    """
+
+    database: Database
+    content: ContentStore
+    backend: LocalBackend
+    clock: Clock
+    ids: IdSource
+    project: ProjectName
+    actor: str
+    sources: Mapping[str, DataSource]
+    environ: Mapping[str, str]
+    here: Path

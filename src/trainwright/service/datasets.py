@@ -1,0 +1,151 @@
+"""Datasets: adding versions, listing them, and pinning what a pipeline asks for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trainwright.core.artifact import DatasetVersion, PinnedData
+from trainwright.core.errors import NotFoundError, SpecError
+from trainwright.service.context import Context
+from trainwright.service.nearest import did_you_mean
+from trainwright.store import datasets, journal
+from trainwright.store.database import Rows, Stale
+
+LATEST = "latest"
+
+
+def add(context: Context, name: str, uri: str) -> tuple[DatasetVersion, bool]:
+    """Store what is behind ``uri`` as the next version; tell whether it is new.
+
+    Equal content is the version that exists already.
+
+    Raises:
+        SpecError: the name cannot be a dataset's, or the URI's scheme is unknown.
+        NotFoundError: nothing is behind the URI.
+        BackendError: it cannot be read or stored.
+    """
+    if not _is_name(name):
+        raise SpecError(
+            "TW2101",
+            f"{name!r} cannot name a dataset",
+            why="a name has letters, digits, - and _, and / between its parts",
+            remedy="choose a name such as digits or ads/clicks",
+        )
+    path = locate(context, uri, context.here)
+    content = context.content.put(path)
+    while True:
+        try:
+            with context.database.writing() as rows:
+                known = datasets.versions(rows, context.project, name)
+                same = next((v for v in known if v.content.digest == content.digest), None)
+                if same is not None:
+                    return same, False
+                now = context.clock.now()
+                number = 1 + max((v.version for v in known), default=0)
+                source = uri if "://" in uri else str(path)
+                version = DatasetVersion(name, number, content, source, now, context.actor)
+                datasets.insert(rows, context.project, version)
+                journal.add_audit(
+                    rows, context.project, now, context.actor, "dataset.added", version.address,
+                    details={"source": source, "digest": content.digest},
+                )  # fmt: skip
+                return version, True
+        except Stale:
+            continue  # another process added a version in between: look again
+
+
+def versions(context: Context, name: str | None = None) -> list[DatasetVersion]:
+    """Return the versions of one dataset or of all, by name, newest first.
+
+    Raises:
+        NotFoundError: no dataset has that name.
+    """
+    with context.database.reading() as rows:
+        found = datasets.versions(rows, context.project, name)
+        if name is not None and not found:
+            raise _unknown(rows, context, name)
+    return found
+
+
+def pin(context: Context, asked: Mapping[str, str], folder: Path, where: Mapping[str, str]) -> tuple[PinnedData, ...]:
+    """Resolve every ``data:`` entry to content, once; by name.
+
+    Args:
+        context: of the project.
+        asked: name → ``datasets/name@version`` or URI or path.
+        folder: of the pipeline file; relative paths start there.
+        where: name → position in the file, for messages.
+
+    Raises:
+        NotFoundError: an entry leads nowhere.
+        SpecError: an entry is none of the known forms.
+        BackendError: content cannot be read or stored.
+    """
+    return tuple(_pin(context, name, asked[name], folder, where.get(name, "")) for name in sorted(asked))
+
+
+def locate(context: Context, uri: str, base: Path) -> Path:
+    """Return the local path behind a URI or path.
+
+    Raises:
+        SpecError: no source knows the scheme.
+        NotFoundError: nothing is there.
+    """
+    scheme, colon, _ = uri.partition(":")
+    scheme = scheme if colon and "/" not in scheme else "file"
+    source = context.sources.get(scheme)
+    if source is None:
+        known = ", ".join(f"{s}:" for s in sorted(context.sources))
+        raise SpecError(
+            "TW2102",
+            f"no data source knows {scheme}:",
+            where=uri,
+            why=f"known are {known} and datasets/NAME@VERSION",
+            remedy=did_you_mean(scheme, context.sources, "use one of them"),
+        )
+    return source.locate(uri, base)
+
+
+def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> PinnedData:
+    if asked.startswith("datasets/"):
+        version = resolve(context, asked, where)
+        return PinnedData(name, asked, version.address, version.content)
+    path = locate(context, asked, folder)
+    return PinnedData(name, asked, asked if "://" in asked else str(path), context.content.put(path))
+
+
+def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:
+    """Return the version behind ``datasets/name[@version|@latest|@sha256:…]``.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    name, _, wanted = address.removeprefix("datasets/").partition("@")
+    with context.database.reading() as rows:
+        found = datasets.versions(rows, context.project, name)
+        if not found:
+            raise _unknown(rows, context, name, where)
+    for version in found:  # newest first
+        digest = str(version.content.digest)
+        if wanted in {"", LATEST, str(version.version), digest} or (
+            len(wanted) >= len("sha256:") + 6 and digest.startswith(wanted)
+        ):
+            return version
+    have = ", ".join(str(v.version) for v in reversed(found))
+    raise NotFoundError(
+        "TW4202", f"dataset {name} has no version {wanted}", where=where, remedy=f"it has {have}; or use @latest"
+    )
+
+
+def _unknown(rows: Rows, context: Context, name: str, where: str = "") -> NotFoundError:
+    known = {v.name for v in datasets.versions(rows, context.project)}
+    return NotFoundError(
+        "TW4201",
+        f"no dataset is called {name}",
+        where=where,
+        remedy=did_you_mean(name, known, f"add it: tw dataset add {name} PATH"),
+    )
+
+
+def _is_name(name: str) -> bool:
+    parts = name.split("/")
+    return all(p.replace("-", "_").replace(".", "_").isidentifier() and ".." not in p for p in parts)

@@ -1,0 +1,97 @@
+"""Why a run or step is as it is: one subject, its state, sentences, and what a person can do."""
+
+from dataclasses import dataclass, field
+
+from trainwright.core.artifact import GateResult
+from trainwright.core.codec import encode_float
+from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.run import RunView, StepRun
+from trainwright.core.states import AttemptState, StepState
+from trainwright.plan.plan import Plan
+from trainwright.service.lookup import find_step
+
+_QUIET = frozenset({ReasonCode.RUNNING, ReasonCode.SUCCEEDED})
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is known of one subject.
+
+    Attributes:
+        subject: ``runs/id`` or ``runs/id/step``.
+        code: of the reason; empty when nothing is out of the ordinary.
+        sentence: the reason in words.
+        remedy: what to do; may be empty.
+        evidence: further lines: gates with their numbers, earlier attempts.
+        about: explanations of the steps behind a run's state.
+    """
+
+    subject: str
+    state: str
+    code: str
+    sentence: str
+    remedy: str = ""
+    evidence: tuple[str, ...] = ()
+    about: tuple["Explanation", ...] = field(default=())
+
+
+def explain_run(view: RunView, plan: Plan) -> Explanation:
+    """Explain a run by its own reason and the steps that hold it up or broke it."""
+    run = view.run
+    notable = [s for s in view.steps if s.state is not StepState.SUCCEEDED]
+    order = {StepState.FAILED: 0, StepState.RUNNING: 1, StepState.QUEUED: 2}
+    notable.sort(key=lambda s: (order.get(s.state, 3), s.position))
+    about = tuple(explain_step(view, plan, s.name) for s in notable)
+    sentence, remedy = _words(run.reason)
+    if not run.state.is_final:
+        moving = [s.name for s in notable if s.state in {StepState.RUNNING, StepState.QUEUED}]
+        sentence = f"is at {', '.join(moving)}" if moving else "waits for an engine to take it up"
+        remedy = "" if moving else "any tw command starts one; tw wait RUN stays with it"
+    code = "" if run.reason is None else str(run.reason.code)
+    return Explanation(f"runs/{run.id}", str(run.state), code, sentence, remedy, about=about)
+
+
+def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
+    """Explain one step with its gates and attempts.
+
+    Raises:
+        NotFoundError: the run has no such step.
+    """
+    step = view.step(find_step(view, name))
+    reason = _reason_of(view, step)
+    sentence, remedy = _words(reason)
+    code = "" if reason is None else str(reason.code)
+    if step.state is StepState.PENDING and reason is None:
+        sentence = f"waits for {', '.join(plan.step(step.name).needs) or 'an engine to take it up'}"
+    evidence = [gate_line(gate) for gate in step.gates]
+    attempts = [a for a in view.attempts if a.step == step.name]
+    if len(attempts) > 1:
+        evidence += [
+            f"attempt {a.number}: {a.state}" + (f", {a.reason.sentence()}" if a.reason and a.state.is_final else "")
+            for a in attempts
+        ]
+    return Explanation(f"runs/{view.run.id}/{step.name}", str(step.state), code, sentence, remedy, tuple(evidence))
+
+
+def gate_line(gate: GateResult) -> str:
+    """Return a check as one line: its text, verdict, numbers, and what it was compared with."""
+    numbers = ", ".join(f"{k} = {_number(v)}" for k, v in gate.values.items())
+    against = f", against {gate.baseline}" if gate.baseline else ""
+    origin = " (of the stage)" if gate.default else ""
+    return f"{gate.verdict}: {gate.expression}{origin}" + (f"  [{numbers}{against}]" if numbers or against else "")
+
+
+def _reason_of(view: RunView, step: StepRun) -> Reason | None:
+    attempt = view.latest(step.name)
+    waiting = attempt is not None and attempt.state is AttemptState.QUEUED and not step.state.is_final
+    return attempt.reason if waiting and attempt is not None and attempt.reason else step.reason
+
+
+def _words(reason: Reason | None) -> tuple[str, str]:
+    if reason is None:
+        return "", ""
+    return reason.sentence(), "" if reason.code in _QUIET else reason.remedy()
+
+
+def _number(value: object) -> str:
+    return f"{encode_float(value):.6g}" if isinstance(value, float) and value == value else str(value)  # noqa: PLR0124 - NaN

@@ -1,0 +1,57 @@
+"""Everything that the environment may say, read once."""
+
+import getpass
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+STATE_FOLDER = ".trainwright"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One frozen tree.
+
+    Attributes:
+        home: state folder (TW_HOME). Default: the nearest ``.trainwright`` upwards, else at the top of the git
+            repository, else in the working directory: a project's runs belong beside its code.
+        project: records belong to it (TW_PROJECT); default ``default``, so that one person has nothing to name.
+        actor: who acts (TW_ACTOR); default the login name.
+        inventory: file with a pretended machine (TW_INVENTORY), for trying GPU jobs without one; default none.
+        debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
+    """
+
+    home: Path
+    project: str
+    actor: str
+    inventory: Path | None
+    debug: bool
+
+
+def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
+    """Return the settings for a process that was started in ``here``."""
+    inventory = environ.get("TW_INVENTORY")
+    return Settings(
+        home=Path(environ["TW_HOME"]).expanduser().absolute() if environ.get("TW_HOME") else find_home(here),
+        project=environ.get("TW_PROJECT") or "default",
+        actor=environ.get("TW_ACTOR") or _login(),
+        inventory=Path(inventory).expanduser().absolute() if inventory else None,
+        debug=environ.get("TW_DEBUG", "") not in {"", "0"},
+    )
+
+
+def find_home(here: Path) -> Path:
+    """Return the state folder that belongs to a working directory."""
+    upwards = [here, *here.parents]
+    for folder in upwards:
+        if (folder / STATE_FOLDER).is_dir():
+            return folder / STATE_FOLDER
+    repository = next((folder for folder in upwards if (folder / ".git").exists()), here)
+    return repository / STATE_FOLDER
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

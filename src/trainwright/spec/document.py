@@ -1,0 +1,126 @@
+"""What a pipeline file asks for, as values; importing this module costs next to nothing.
+
+Every value here is one that ``spec.load`` has checked: names, amounts, checks and references are good.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from trainwright.core.artifact import ArtifactKind
+from trainwright.core.errors import Position
+from trainwright.core.job import Retry
+from trainwright.core.resources import Resources
+from trainwright.core.scalar import Plain
+from trainwright.core.stage import Stage
+
+API_VERSION = "trainwright/v1"
+
+
+class ParamType(StrEnum):
+    """The declared type of a parameter."""
+
+    FLOAT = "float"
+    INT = "int"
+    BOOL = "bool"
+    STR = "str"
+    LIST = "list"
+    MAP = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class ParamSpec:
+    """A declared parameter.
+
+    Attributes:
+        default: None = a value must be given for each run.
+        range: lowest and highest value allowed; empty = any.
+        choices: the only values allowed; empty = any.
+        scale: ``linear`` or ``log``, how a search walks the range.
+    """
+
+    type: ParamType
+    default: Plain = None
+    range: tuple[int | float, ...] = ()
+    choices: tuple[Plain, ...] = ()
+    scale: str = "linear"
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSpec:
+    """The ``with:`` of a register step.
+
+    Attributes:
+        model: ``step.output``.
+        name: in the registry.
+        alias: moved to the new version; empty = none.
+    """
+
+    model: str
+    name: str
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """One step as written.
+
+    Attributes:
+        run: shell script; empty when ``argv`` or ``register`` is used.
+        argv: arguments of a command without a shell.
+        register: what a ``uses: register`` step registers.
+        depends_on: sorted names of steps that come before.
+        checks: conditions of the author, in the order written.
+        timeout_s: seconds; None = for ever.
+        env: variable → text, in which references stand.
+    """
+
+    stage: Stage | None = None
+    run: str = ""
+    argv: tuple[str, ...] = ()
+    register: RegisterSpec | None = None
+    out: Mapping[str, ArtifactKind] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    resources: Resources = field(default_factory=Resources)
+    checks: tuple[str, ...] = ()
+    baseline_required: bool = False
+    retry: Retry = field(default_factory=Retry)
+    timeout_s: float | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSpec:
+    """A pipeline as written; the order of its mappings means nothing."""
+
+    pipeline: str
+    steps: Mapping[str, StepSpec]
+    api_version: str = API_VERSION
+    description: str = ""
+    standard: bool = False
+    params: Mapping[str, ParamSpec] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A checked pipeline file.
+
+    Attributes:
+        positions: where each value stands, by dotted path: ``steps.train.run``, ``steps.train.check.0``.
+        file: name as the person typed it.
+        warnings: sentences with line numbers, in the order of the file.
+    """
+
+    spec: PipelineSpec
+    positions: Mapping[str, Position]
+    file: str
+    warnings: tuple[str, ...] = ()
+
+    def where(self, path: str) -> Position:
+        """Return where ``path`` stands, or the nearest thing around it that has a place."""
+        while path and path not in self.positions:
+            path = path.rpartition(".")[0]
+        return self.positions.get(path, Position(self.file, 1, 1))

@@ -1,0 +1,59 @@
+"""Text of a pipeline file to a checked ``Document``; the only door to YAML and pydantic."""
+
+from collections.abc import Iterator
+
+from trainwright.core.errors import Position
+from trainwright.spec.document import Document, PipelineSpec
+from trainwright.spec.findings import Findings
+from trainwright.spec.links import Links
+from trainwright.spec.meaning import is_declaration, pipeline_of
+from trainwright.spec.models import misspelt_declaration
+from trainwright.spec.reader import Tree, read
+from trainwright.spec.shape import check_shape
+
+
+def load(text: str, file: str) -> Document:
+    """Return the pipeline in ``text``.
+
+    Args:
+        text: of the file.
+        file: its name as the person typed it; only shown.
+
+    Raises:
+        SpecError: the first problem in the order of the file, with its line and column.
+    """
+    tree = read(text, file)
+    findings = Findings()
+    model = check_shape(tree, findings)
+    findings.raise_first()
+    assert model is not None  # without findings there is a model  # noqa: S101
+    spec = pipeline_of(model, tree, findings)
+    findings.raise_first()
+    links = Links(spec, tree, text, findings)
+    links.check()
+    findings.raise_first()
+    warnings = sorted([*links.warnings, *_habits(tree, spec), *_misspelt(tree)])
+    positions = {path: place for path, place in tree.positions.items() if path}
+    return Document(spec, positions, file, tuple(f"{p.file}:{p.line}: {sentence}" for p, sentence in warnings))
+
+
+def _habits(tree: Tree, spec: PipelineSpec) -> Iterator[tuple[Position, str]]:
+    """Yield values that YAML 1.1 read otherwise, unless a declared type leaves no doubt."""
+    params = tree.value.get("params") if isinstance(tree.value, dict) else None
+    declared = params if isinstance(params, dict) else {}
+    settled = {f"params.{name}.default" for name in spec.params if _has_type(declared.get(name))}
+    for path, place, sentence in tree.habits:
+        if path not in settled:
+            yield place, sentence
+
+
+def _has_type(value: object) -> bool:
+    return isinstance(value, dict) and is_declaration(value) and value.get("type") in {"str", "bool", "float"}
+
+
+def _misspelt(tree: Tree) -> Iterator[tuple[Position, str]]:
+    params = tree.value.get("params") if isinstance(tree.value, dict) else None
+    for name, value in (params or {}).items() if isinstance(params, dict) else ():
+        sentence = misspelt_declaration(value)
+        if sentence:
+            yield tree.where(f"params.{name}"), f"parameter {name}: {sentence}"

@@ -1,0 +1,184 @@
+"""From the shape of a file to its values: what the keys of one parameter or one step mean together."""
+
+from trainwright.core import condition
+from trainwright.core.job import Retry
+from trainwright.core.resources import Resources
+from trainwright.core.scalar import Plain
+from trainwright.core.stage import Stage
+from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
+from trainwright.spec.findings import Findings, WrongValueError, show
+from trainwright.spec.models import DECLARES, ParamModel, PipelineModel, ResourcesModel, RetryModel, StepModel
+from trainwright.spec.params import outside, refuse_unfinite, type_of, typed
+from trainwright.spec.reader import Tree
+
+_NUMBERS = {ParamType.INT, ParamType.FLOAT}
+_NOT_FOR_REGISTER = ("out", "check", "resources", "retry", "timeout", "env", "baseline")
+
+
+def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> PipelineSpec:
+    """Return the pipeline; what is wrong with it is added to ``findings``."""
+    params = {name: _Param(name, param, tree, findings).spec() for name, param in model.params.items()}
+    steps = {name: _step(f"steps.{name}", step, tree, findings) for name, step in model.steps.items()}
+    return PipelineSpec(
+        pipeline=model.pipeline,
+        steps=steps,
+        api_version=model.api_version,
+        description=model.description,
+        standard=model.standard,
+        params={name: spec for name, spec in params.items() if spec is not None},
+        data=dict(model.data),
+    )
+
+
+def is_declaration(value: Plain) -> bool:
+    """Tell whether a value under ``params:`` declares, or is itself the default."""
+    return isinstance(value, dict) and bool(DECLARES & value.keys())
+
+
+class _Param:
+    """One parameter on its way to a ``ParamSpec``."""
+
+    def __init__(self, name: str, model: ParamModel, tree: Tree, findings: Findings) -> None:
+        self.name, self.model, self.tree, self.findings = name, model, tree, findings
+        self.path = f"params.{name}"
+        declared = f"{self.path}.default"
+        params = tree.value["params"] if isinstance(tree.value, dict) else None
+        written = params[name] if isinstance(params, dict) else None
+        self.default_path = declared if is_declaration(written) and declared in tree.positions else self.path
+
+    def spec(self) -> ParamSpec | None:
+        default: Plain = self.model.default  # type: ignore[assignment]  # object in the model, Plain by the reader
+        try:
+            kind = self.model.type or type_of(default)
+        except WrongValueError as wrong:
+            self.findings.add(self.tree.where(self.path), wrong)
+            return None
+        spec = ParamSpec(
+            type=kind,
+            default=None if default is None else self.typed(default, kind, self.default_path),
+            range=self.range(kind),
+            choices=self.choices(kind),
+            scale=self.model.scale,
+            help=self.model.help,
+        )
+        if spec.scale == "log" and (kind not in _NUMBERS or (spec.range and spec.range[0] <= 0)):
+            self.wrong("scale", "scale: log needs a number with a range above zero", "write scale: linear")
+        judged = spec.default is not None and None not in spec.choices
+        obstacle = outside(self.name, spec, spec.default) if judged else None
+        if obstacle:
+            found = WrongValueError("TW1030", f"the default {obstacle[0]}", remedy=obstacle[1])
+            self.findings.add(self.tree.where(self.default_path), found)
+        return spec
+
+    def typed(self, value: Plain, kind: ParamType, path: str) -> Plain:
+        try:
+            return typed(value, kind, source=self.tree.sources.get(path))
+        except WrongValueError as wrong:
+            wrong.message = f"parameter {self.name}: {wrong.message}"
+            self.findings.add(self.tree.where(path), wrong)
+            return None
+
+    def wrong(self, key: str, message: str, remedy: str) -> None:
+        self.findings.add(self.tree.where(f"{self.path}.{key}"), WrongValueError("TW1030", message, remedy=remedy))
+
+    def range(self, kind: ParamType) -> tuple[int | float, ...]:
+        bounds = self.model.range
+        if bounds is None:
+            return ()
+        if kind not in _NUMBERS:
+            self.wrong("range", f"range: has no meaning for a {kind.value} parameter", "use choices:, or leave it out")
+            return ()
+        try:
+            refuse_unfinite(list(bounds))
+        except WrongValueError:
+            self.wrong("range", "an end of the range is not a finite number", "write a large number")
+            return ()
+        if bounds[0] > bounds[1]:
+            self.wrong("range", f"the range ends before it begins: {show(bounds)}", "write the lower value first")
+            return ()
+        return tuple(bounds)
+
+    def choices(self, kind: ParamType) -> tuple[Plain, ...]:
+        found = self.model.choices or []
+        paths = (f"{self.path}.choices.{index}" for index in range(len(found)))
+        return tuple(self.typed(value, kind, path) for value, path in zip(found, paths, strict=True))  # type: ignore[arg-type]
+
+
+def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSpec:
+    for key, wrong in _clashes(path, model, tree):
+        findings.add(tree.where(f"{path}.{key}" if key else path), wrong)
+    for index, text in enumerate(model.check):
+        _check(f"{path}.check", index, text, tree, findings)
+    register = model.with_
+    return StepSpec(
+        stage=Stage.REGISTRATION if model.uses else model.stage,
+        run=model.run if isinstance(model.run, str) else "",
+        argv=tuple(model.run) if isinstance(model.run, list) else (),
+        register=RegisterSpec(register.model, register.name, register.alias) if register else None,
+        out=dict(model.out),
+        depends_on=tuple(sorted(set(model.depends_on))),
+        resources=_resources(model.resources),
+        checks=tuple(model.check),
+        baseline_required=model.baseline == "required",
+        retry=_retry(model.retry),
+        timeout_s=model.timeout,
+        env=dict(model.env),
+        help=model.help,
+    )
+
+
+def _clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongValueError]]:
+    """Return keys that do not go together, with what is wrong."""
+    name = path.removeprefix("steps.")
+    if model.uses is None:
+        return _clashes_of_command(name, model)
+    found = []
+    for key in ("run", *_NOT_FOR_REGISTER):
+        if f"{path}.{key}" in tree.positions:
+            message = f"step {name} has uses: register and {key}:"
+            remedy = f"leave {key}: out" if key != "check" else "put the check on a step that reads the model"
+            why = "a register step runs no command of yours"
+            found.append((key, WrongValueError("TW1017", message, why=why, remedy=remedy)))
+    if model.with_ is None:
+        remedy = "add with: {model: train.model, name: digits}"
+        found.append(("", WrongValueError("TW1012", f"step {name} uses register without with:", remedy=remedy)))
+    if model.stage not in {None, Stage.REGISTRATION}:
+        message = f"step {name} uses register and is of another stage"
+        found.append(("stage", WrongValueError("TW1017", message, remedy="leave stage: out")))
+    return found
+
+
+def _clashes_of_command(name: str, model: StepModel) -> list[tuple[str, WrongValueError]]:
+    found = []
+    if not model.run or model.run == [""]:
+        message = f"step {name} has nothing to do: neither run: nor uses:"
+        found.append(("", WrongValueError("TW1012", message, remedy="add run: and a command, or uses: register")))
+    if model.with_ is not None:
+        found.append(("with", WrongValueError("TW1017", f"step {name} has with: without uses:", remedy="leave it out")))
+    if model.stage is Stage.REGISTRATION:
+        message = f"step {name} is of the stage registration and does not use register"
+        why = "a model enters the registry only after every check on it has passed"
+        remedy = "write uses: register instead of run:"
+        found.append(("stage", WrongValueError("TW1017", message, why=why, remedy=remedy)))
+    return found
+
+
+def _check(path: str, index: int, text: str, tree: Tree, findings: Findings) -> None:
+    try:
+        parsed = condition.parse(text)
+        if not parsed.operands and "has(" not in text:
+            raise ValueError("it names no metric, so it says nothing about the step")  # noqa: TRY301
+    except ValueError as error:
+        place = f"{path}.{index}" if f"{path}.{index}" in tree.positions else path
+        remedy = 'write a condition such as "auc >= 0.8"'
+        findings.add(tree.where(place), WrongValueError("TW1040", f"the check {show(text)}: {error}", remedy=remedy))
+
+
+def _resources(model: ResourcesModel) -> Resources:
+    return Resources(model.cpu, model.memory, model.gpu, model.gpu_memory)
+
+
+def _retry(model: RetryModel) -> Retry:
+    low, high = model.backoff
+    on = Retry().on if model.on is None else tuple(sorted(set(model.on), key=Retry().on.index))
+    return Retry(model.max, on, low, high)

@@ -1,0 +1,74 @@
+"""Capture of the environment and the machine."""
+
+import importlib.metadata
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainwright.core.node import Device, Node
+from trainwright.core.resources import Resources
+from trainwright.service.capture.environment import capture_environment
+from trainwright.service.capture.hardware import capture_hardware
+
+
+def test_what_is_installed_is_what_metadata_says() -> None:
+    found = capture_environment()
+    expected: dict[str, str] = {}
+    for distribution in importlib.metadata.distributions():
+        name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+        expected.setdefault(name, distribution.version)
+    assert dict(found.packages) == expected
+    assert list(found.packages) == sorted(found.packages)
+    assert found.python == sys.version.split()[0]
+    assert not found.locked
+
+
+def test_every_form_of_name_is_understood_and_the_first_folder_wins(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    for name in ("Scikit_Learn-1.5.0.dist-info", "torch-2.1.0+cpu.dist-info", "zope.interface-5.0-py3.11.egg-info"):
+        (first / name).mkdir(parents=True)
+    for name in ("~orch-2.0.dist-info", "torch", "torch-2.0.dist-info.bak", "local.egg-info"):
+        (first / name).mkdir()
+    (first / "local.egg-info/PKG-INFO").write_text("Metadata-Version: 2.1\nName: local\nVersion: 0.3\n")
+    (second / "torch-1.0.dist-info").mkdir(parents=True)
+    (second / "six-1.16.0-py3.11-linux-x86_64.egg-info").write_text("")
+    (second / "bare.egg-info").mkdir()
+    (tmp_path / "file.zip").write_text("")
+    found = capture_environment([str(first), str(tmp_path / "file.zip"), str(tmp_path / "gone"), str(second)])
+    assert dict(found.packages) == {
+        "bare": "",
+        "local": "0.3",
+        "scikit-learn": "1.5.0",
+        "six": "1.16.0",
+        "torch": "2.1.0+cpu",
+        "zope-interface": "5.0",
+    }
+
+
+def test_an_empty_entry_of_the_path_is_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here-1.dist-info").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert capture_environment([""]).packages == {"here": "1"}
+
+
+def test_hardware_is_what_the_nodes_offer(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nmodel name\t: Fast  CPU @ 3GHz\nflags\t: a b\n")
+    one = Resources(cpu_milli=1500, memory_bytes=8, gpu_milli=2000)
+    devices = (Device(0, "H200", 141), Device(1, "H200", 141))
+    nodes = (Node("a", one, one, devices), Node("b", Resources(2000, 2), Resources(0, 0)))
+    found = capture_hardware(nodes, cpuinfo)
+    assert (found.cores, found.memory_bytes, found.gpus, found.cpu) == (4, 10, ("H200", "H200"), "Fast CPU @ 3GHz")
+    assert (found.system, found.machine) == (os.uname().sysname, os.uname().machine)
+
+
+def test_a_machine_without_nodes_or_a_processor_name_describes_itself(tmp_path: Path) -> None:
+    found = capture_hardware((), tmp_path / "gone")
+    assert found.cpu == os.uname().machine
+    assert found.cores >= 1
+    assert found.memory_bytes > 2**20
+    assert found.gpus == ()
+    assert capture_hardware(()).cpu

@@ -72,7 +72,8 @@ def test_another_process_waits_for_the_end_too(backend: LocalBackend, tmp_path: 
     backend.start(job)
     other = LocalBackend(tmp_path / "runs", tmp_path / "content", sys.executable, ())
     began = time.monotonic()
-    until(lambda: (other.wait([job.attempt], 10), isinstance(other.observe(job.attempt), Ended))[1])
+    other.wait([job.attempt], 10)
+    await_end(other, job.attempt)
     assert time.monotonic() - began < 5
     other.wait([job.attempt], 10)
     other.wait([AttemptId("run1/none/1")], 0.01)
@@ -88,7 +89,7 @@ def test_a_name_that_leads_out_is_refused(backend: LocalBackend, name: str) -> N
 
 def test_an_interpreter_that_is_missing_is_told(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path / "runs", tmp_path / "content", "/no/python", ())
-    with pytest.raises(BackendError, match="/no/python|cannot be started"):
+    with pytest.raises(BackendError, match="cannot be started"):
         backend.start(Draft().argv("true"))
 
 

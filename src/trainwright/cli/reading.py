@@ -219,8 +219,8 @@ def _show_run(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
         attempt = view.latest(step.name)
         figures = {k: m.last for k, m in attempt.metrics.items()} if attempt else {}
         text = "  ".join(f"{k} {output.figure(v)}" for k, v in list(figures.items())[-4:])
-        if step.metadata.get("model"):
-            text = str(step.metadata["model"])
+        if step.metadata.get("model_version"):
+            text = str(step.metadata["model_version"])
         if step.reason and step.state not in {"succeeded", "running"}:
             text = step.reason.sentence()
         length = output.took(step.started_at, step.finished_at, now)

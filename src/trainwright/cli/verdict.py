@@ -43,9 +43,9 @@ def show_verdict(context: Context, view: RunView, plan: Plan) -> None:
 
 def _show_made(view: RunView, plan: Plan) -> None:
     for step in view.steps:
-        if step.metadata.get("model"):
+        if step.metadata.get("model_version"):
             alias = f" (alias {step.metadata['alias']})" if step.metadata.get("alias") else ""
-            output.put(f"  made:  {step.metadata['model']}{alias}")
+            output.put(f"  made:  {step.metadata['model_version']}{alias}")
     registered = {s.registration.source.step for s in plan.steps if s.registration}
     for made in view.outputs:
         if made.step not in registered:
@@ -59,7 +59,7 @@ def _show_made(view: RunView, plan: Plan) -> None:
                 output.put(f"  gate:  {step.name}: {gate_line(gate)}")
     models = [s.metadata for s in view.steps if s.metadata.get("alias")]
     for model in models:
-        output.put(f"  next:  tw lineage {str(model['model']).rpartition('/')[0]}@{model['alias']}")
+        output.put(f"  next:  tw lineage {str(model['model_version']).rpartition('/')[0]}@{model['alias']}")
 
 
 def _show_failures(context: Context, view: RunView) -> None:

@@ -129,7 +129,7 @@ def _last_words(context: Context, view: RunView, name: str) -> str:
     if step.state in {StepState.PENDING, StepState.QUEUED, StepState.SKIPPED, StepState.FAILED}:
         return step.reason.sentence() if step.reason else ""
     if attempt is None:
-        return f"{step.metadata['model']}" if step.metadata.get("model") else ""
+        return f"{step.metadata['model_version']}" if step.metadata.get("model_version") else ""
     if attempt.state is AttemptState.RUNNING:
         said = metrics.live(context, attempt)
         progress = f"{said.done:g}/{said.total:g} " if said.total else ""

@@ -264,7 +264,7 @@ def _register(turn: _Turn, planned: PlannedStep, step: StepRun) -> None:
     turn.models.append(outcome)
     address = f"models/{outcome.model}/{outcome.version}"
     metadata: dict[str, Plain] = {
-        "model": address,
+        "model_version": address,
         "alias": outcome.alias,
         "metrics": dict(outcome.metrics),
         "checks_passed": len(outcome.gates),

@@ -88,7 +88,7 @@ def test_a_namespace_package_is_searched_in_all_its_folders(
 
 
 def test_a_missing_package_says_what_to_install(package: Path, tmp_path: Path) -> None:
-    for name, wanted in {"twmissing": "twmissing", "__main__": "__main__"}.items():
+    for name, wanted in {"twmissing": "twmissing"}.items():
         with pytest.raises(NotFoundError) as caught:
             PackageSource().locate(f"pkg://{name}/a.csv", tmp_path)
         assert caught.value.problem.code == "TW4301"

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -72,7 +73,9 @@ def test_an_edit_that_keeps_size_and_time_is_noticed(store: str, tmp_path: Path)
 def test_hash_seed_and_locale_do_not_count(store: str, tmp_path: Path, env: dict[str, str]) -> None:
     folder = lay(tmp_path / "x", FILES)
     script = "import sys; from trainwright.runtime import content; print(content.put(*sys.argv[1:]).digest)"
-    told = subprocess.run([sys.executable, "-c", script, store, folder], env={**os.environ, **env}, capture_output=True)
+    told = subprocess.run(
+        [sys.executable, "-c", script, store, folder], env={**os.environ, **env}, capture_output=True, check=True
+    )
     assert told.stdout.decode().strip() == content.put(store, str(folder)).digest
 
 
@@ -205,9 +208,9 @@ def test_a_working_copy_is_made_once_and_anew_when_altered(store: str, tmp_path:
     assert {p.stat().st_mode & 0o222 for p in first.rglob("*")} == {0}
     facts = (first / "a.txt").stat()
     damages: list[Callable[[], object]] = [
-        lambda: (first / "a.txt").write_bytes(b"B"),
-        lambda: (first / "sub" / "new").touch(),
-        lambda: (first / "sub" / "deep" / "c").unlink(),
+        partial((first / "a.txt").write_bytes, b"B"),
+        (first / "sub" / "new").touch,
+        (first / "sub" / "deep" / "c").unlink,
     ]
     for damage in damages:
         for path in (first, first / "a.txt", first / "sub", first / "sub" / "deep"):
@@ -232,7 +235,7 @@ def test_many_may_make_one_working_copy_at_once(store: str, tmp_path: Path) -> N
 
 
 PATHS = st.lists(
-    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="/\0"), min_size=1, max_size=8).filter(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=8).filter(
         lambda name: name not in {".", ".."}
     ),
     min_size=1,

@@ -187,15 +187,15 @@ def test_siblings_can_be_read_and_writes_stay_private(bench: Any, tmp_path: Path
         (code / name).write_text(text)
     stored = content.put(bench.store, str(code))
     tree_of = CodeTree(Digest(stored.digest), "a/b")
-    script = "sh main.sh; wc -c < ../big; echo mine > ../../common/x.txt; echo new > ../../common/new; cat ../../common/x.txt"
+    script = (
+        "sh main.sh; wc -c < ../big; echo mine > ../../common/x.txt; echo > ../../common/new; cat ../../common/x.txt"
+    )
     for number in (1, 2):
         result = bench.run(Draft(number=number, code=tree_of).shell(script))
         assert result["log"] == "shared\n1500000\nmine\n"
         assert (result["folder"] / "work" / "a" / "b").is_dir()
-    assert (
-        content.put(bench.store, content.export(bench.store, stored.digest, str(tmp_path / "again"))).digest
-        == stored.digest
-    )
+    again = content.export(bench.store, stored.digest, str(tmp_path / "again"))
+    assert content.put(bench.store, again).digest == stored.digest
 
 
 def test_the_environment_is_ours_where_it_must_be_and_the_authors_elsewhere(bench: Any, monkeypatch: Any) -> None:
@@ -250,7 +250,9 @@ def test_a_long_path_is_no_obstacle(bench: Any) -> None:
 def small_disk(tmp_path: Path) -> Any:
     place = tmp_path / "small"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True, check=False
+    ).returncode:
         pytest.skip("no right to mount")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
@@ -271,4 +273,39 @@ def test_a_disk_filled_by_the_command_still_takes_the_result(bench: Any, small_d
     bench.root = small_disk
     result = bench.run(Draft().shell("head -c 9000000 /dev/zero > filler"))
     assert (result["cause"], result["exit_code"]) == ("exited", 1)
-    assert "No space left" in result["log"]
+    assert f"bytes free in {small_disk}" in result["message"]
+
+
+def test_the_runner_loads_little(bench: Any) -> None:
+    folder = bench.order(Draft().argv("true"))
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-I", "-S", "-B", bench.library, "run", folder],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    assert "trainwright.runtime.runner" in loaded
+    heavy = {"json", "re", "enum", "typing", "dataclasses", "subprocess", "inspect", "hashlib", "pathlib", "tempfile"}
+    assert loaded & heavy == set()
+
+
+def test_processes_are_found_by_their_mark_where_the_kernel_hands_out_no_orphans(bench: Any) -> None:
+    job = Draft().shell("setsid bash -c 'echo $$ > stray; exec sleep 600' & while [ ! -s stray ]; do sleep 0.01; done")
+    folder = bench.order(job)
+    script = "import sys; from trainwright.runtime import runner, tree; tree._become_subreaper = bool; runner.run(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", script, folder], check=True, timeout=30)
+    assert bench.result(folder)["cause"] == "exited"
+    assert not tree.stat_fields(int((folder / "work" / "stray").read_text()))
+
+
+def test_term_reaches_each_process_once(bench: Any, until: Until) -> None:
+    count = "trap 'echo term >> terms' TERM; touch up$1; while [ ! -e ../done ]; do sleep 0.02; done"
+    folder = bench.order(Draft(grace_s=20).shell(f'bash -c "{count}" - 1 & {count.replace("$1", "2")}'))
+    runner = bench.begin(folder)
+    until(lambda: (folder / "work" / "up1").exists() and (folder / "work" / "up2").exists())
+    (folder / "stop").write_text("x")
+    terms = folder / "work" / "terms"
+    until(lambda: terms.exists() and len(terms.read_text().splitlines()) >= 2)
+    time.sleep(0.3)
+    (folder / "done").touch()
+    runner.wait(10)
+    assert terms.read_text() == "term\nterm\n"

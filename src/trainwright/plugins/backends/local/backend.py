@@ -53,6 +53,7 @@ class LocalBackend:
         self._python = python
         self._path = path
         self._inventory = inventory
+        self._bundle = ""
         self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
 
     def folder(self, attempt: AttemptId) -> Path:
@@ -74,13 +75,12 @@ class LocalBackend:
         """See ``Backend.start``."""
         folder = self.folder(job.attempt)
         try:
-            library = bundle.build(str(self._root / ".runtime"), trainwright.__version__)
             order = {
                 "format": 1,
                 "job": job,
                 "store": str(self._content_root),
                 "path": self._path,
-                "library": library,
+                "library": self._build(),
                 "checkpoints": str(folder.parent / "checkpoints"),
             }
             folder.mkdir(parents=True, exist_ok=True)
@@ -181,6 +181,12 @@ class LocalBackend:
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD],
         )
+
+    def _build(self) -> str:
+        """Return the bundle of the runtime; built once a version, looked up once a process."""
+        if not self._bundle:
+            self._bundle = bundle.build(str(self._root / ".runtime"), trainwright.__version__)
+        return self._bundle
 
     def _library(self, folder: Path) -> str:
         order = record.read(folder / "job.json")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from trainwright.service.capture.folder import read_folder
 from trainwright.service.capture.omissions import Rule, parse_rule, without_ignored
 
 PATHS = (
@@ -79,3 +80,11 @@ def test_a_pattern_means_what_it_means_to_git(tree: Path, text: str) -> None:
     listed = subprocess.run(asked, check=True, capture_output=True).stdout
     expected = {path for path in os.fsdecode(listed).split("\0") if path}
     assert set(without_ignored(rules(text), PATHS)) == expected
+
+
+def test_a_state_folder_stands_apart_wherever_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    for name in ("state.db", ".gitignore", "engine.log"):
+        (tmp_path / "home" / name).write_text("")
+    (tmp_path / "train.py").write_text("")
+    assert read_folder(tmp_path, 10) == ("train.py",)

@@ -9,10 +9,10 @@ from trainwright.service.capture.omissions import (
     IGNORE_FILE,
     Rule,
     is_clutter,
-    is_environment,
     is_secret,
     leaves_out,
     read_rules,
+    stands_apart,
 )
 
 
@@ -33,7 +33,7 @@ def read_folder(top: Path, most: int) -> tuple[str, ...]:
     rules: tuple[Rule, ...] = ()
     for place, folders, files in os.walk(top, onerror=_refuse):
         base = os.path.relpath(place, top) + "/" if place != str(top) else ""
-        if base and is_environment(files):
+        if base and stands_apart(files):
             folders.clear()
             continue
         rules += read_rules(top, base + IGNORE_FILE) if IGNORE_FILE in files else ()

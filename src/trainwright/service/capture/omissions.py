@@ -22,6 +22,9 @@ _CLUTTER = frozenset(
 )
 _CLUTTER_ENDS = (".pyc", ".pyo")
 _VENV_MARK = "pyvenv.cfg"
+_STATE_MARK = "state.db"
+"""What the state folder holds wherever TW_HOME has put it."""
+
 _SECRETS = (
     *(".env", ".env.*", ".netrc", "_netrc", ".pypirc", ".git-credentials", ".htpasswd"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks"),
@@ -58,9 +61,9 @@ def is_secret(path: str) -> bool:
     return any(fnmatchcase(name, secret) for secret in _SECRETS) or not _SECRET_FOLDERS.isdisjoint(folders)
 
 
-def is_environment(names: Iterable[str]) -> bool:
-    """Tell whether the folder that holds these names is a virtual environment."""
-    return _VENV_MARK in names
+def stands_apart(names: Iterable[str]) -> bool:
+    """Tell whether the folder that holds these names is a virtual environment or a state folder of ours."""
+    return _VENV_MARK in names or (_STATE_MARK in names and ".gitignore" in names)
 
 
 def own_state(paths: Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
 the control plane never.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # what type checkers take for true; importing typing would cost more than all the rest
 
 if TYPE_CHECKING:
     from trainwright.runtime.calls import checkpoint, inputs, log, outputs, params, progress, should_stop

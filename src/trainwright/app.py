@@ -5,6 +5,7 @@ import fcntl
 import os
 import secrets
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -95,6 +96,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
             python=sys.executable,
             path=(str(Path(sys.executable).parent),),
             inventory=settings.inventory,
+            sockets=_private(settings.sockets),
         ),
         clock=clock,
         ids=RandomIds(),
@@ -181,6 +183,16 @@ def start_background_engine(app: App) -> int:
             start_new_session=True,
         )
     return process.pid
+
+
+def _private(folder: Path) -> Path | None:
+    """Return the folder when it is ours alone, made when absent; None when it is not: then nothing listens there."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.lstat()
+        if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077:
+            return folder
+    return None
 
 
 def _make_home(home: Path) -> None:

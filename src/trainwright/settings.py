@@ -1,6 +1,8 @@
 """Everything that the environment may say, read once."""
 
 import getpass
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ class Settings:
         project: records belong to it (TW_PROJECT); default ``default``, so that one person has nothing to name.
         actor: who acts (TW_ACTOR); default the login name.
         inventory: file with a pretended machine (TW_INVENTORY), for trying GPU jobs without one; default none.
+        sockets: private folder for the supervisor's socket (TW_RUNTIME_DIR); default below XDG_RUNTIME_DIR or in /tmp,
+            because the path of a socket is short (108 bytes) and a project's may be long.
         debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
     """
 
@@ -25,6 +29,7 @@ class Settings:
     project: str
     actor: str
     inventory: Path | None
+    sockets: Path
     debug: bool
 
 
@@ -36,6 +41,7 @@ def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
         project=environ.get("TW_PROJECT") or "default",
         actor=environ.get("TW_ACTOR") or _login(),
         inventory=Path(inventory).expanduser().absolute() if inventory else None,
+        sockets=_sockets(environ),
         debug=environ.get("TW_DEBUG", "") not in {"", "0"},
     )
 
@@ -48,6 +54,14 @@ def find_home(here: Path) -> Path:
             return folder / STATE_FOLDER
     repository = next((folder for folder in upwards if (folder / ".git").exists()), here)
     return repository / STATE_FOLDER
+
+
+def _sockets(environ: Mapping[str, str]) -> Path:
+    if environ.get("TW_RUNTIME_DIR"):
+        return Path(environ["TW_RUNTIME_DIR"]).absolute()
+    if environ.get("XDG_RUNTIME_DIR"):
+        return Path(environ["XDG_RUNTIME_DIR"]) / "trainwright"
+    return Path(tempfile.gettempdir()) / f"trainwright-{os.getuid()}"
 
 
 def _login() -> str:

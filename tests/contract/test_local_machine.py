@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_another_process_waits_for_the_end_too(backend: LocalBackend, tmp_path: 
 def test_a_name_that_leads_out_is_refused(backend: LocalBackend, name: str) -> None:
     with pytest.raises(BackendError) as refused:
         backend.observe(AttemptId(name))
-    assert refused.value.problem.code == "TW6202"
+    assert refused.value.problem.code == "TW6302"
 
 
 def test_an_interpreter_that_is_missing_is_told(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_the_machine_has_cores_and_memory_and_an_inventory_may_pretend(tmp_path:
     path.write_text('{"cpu": "many"}')
     with pytest.raises(BackendError) as refused:
         machine.node(path)
-    assert refused.value.problem.code == "TW6203"
+    assert refused.value.problem.code == "TW6303"
 
 
 def test_cgroups_of_both_versions_cut_what_there_is(tmp_path: Path) -> None:
@@ -142,3 +143,49 @@ def test_only_visible_devices_are_offered() -> None:
     assert machine.admits("GPU-ab", 3, "GPU-abc")
     assert not machine.admits("", 0, "GPU-abc")
     assert not machine.admits("-1", 1, "GPU-abc")
+
+
+class FakeNvml:
+    """Stands for the third-party client: two GPUs."""
+
+    class NVMLError(Exception):
+        """As in pynvml."""
+
+    def __init__(self, *, works: bool) -> None:
+        self.works = works
+
+    def nvmlInit(self) -> None:  # noqa: N802 - the client's own names
+        if not self.works:
+            raise self.NVMLError
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        pass
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
+        return index
+
+    def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
+        return f"GPU-{handle}"
+
+    def nvmlDeviceGetName(self, handle: int) -> bytes:  # noqa: N802
+        return b"NVIDIA H200"
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(total=141 * 2**30)
+
+
+def test_gpus_come_from_nvml_and_a_broken_driver_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(works=True))
+    assert [(d.index, d.model, d.vram_bytes, d.free_vram_bytes) for d in machine.gpus()] == [
+        (0, "NVIDIA H200", 141 * 2**30, 141 * 2**30), (1, "NVIDIA H200", 141 * 2**30, 141 * 2**30),
+    ]  # fmt: skip
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert [d.index for d in machine.gpus()] == [1]
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(works=False))
+    assert machine.gpus() == ()
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert machine.gpus() == ()

@@ -43,7 +43,7 @@ def guarded(work: Callable[[], int | None], *, debug: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - so that the exit stays silent
+        forget_output()
         return OK
     except Exception as error:
         if debug:
@@ -57,6 +57,16 @@ def guarded(work: Callable[[], int | None], *, debug: bool) -> int:
             )
         )
         return FAILED
+
+
+def forget_output() -> None:
+    """Send what is still to be written nowhere: nobody reads any more, and the exit shall be silent."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
 
 
 def show_problem(problem: Problem) -> None:

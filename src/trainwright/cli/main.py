@@ -3,7 +3,9 @@
 Commands import what they need when they run, so that ``tw --help`` stays quick.
 """
 
+import io
 import os
+import re
 import sys
 from typing import Annotated
 
@@ -22,6 +24,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+_NEGATIVE = re.compile(r"-\d+(/.*)?")
+
 for module in (pipeline, running, reading, data, registry, setup):
     module.add_to(app)
 
@@ -43,6 +47,9 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that this terminal cannot show is no reason to fail
     words = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in words or os.environ.get("TW_DEBUG", "") not in {"", "0"}  # noqa: TID251 - before settings
     words = ["--debug", *(w for w in words if w != "--debug")] if debug else words
@@ -56,36 +63,53 @@ def _run(words: list[str]) -> int:
         completion.completion_init()  # type: ignore[attr-defined]
     command = typer.main.get_command(app)
     try:
-        result = command.main(args=_negative_names(words), prog_name="tw", standalone_mode=False)
+        result = command.main(args=_negative_names(command, words), prog_name="tw", standalone_mode=False)
     except TyperException as error:
-        message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
-        show_problem(
-            Problem("TW2001", message.strip().rstrip(".") or "no command", remedy=f"see: tw {_verb(words)}--help")
-        )
+        _complain(error, words)
         return USAGE
     except typer.Abort:
         return USAGE
     return result if isinstance(result, int) else 0
 
 
+def _complain(error: TyperException, words: list[str]) -> None:
+    """Say what is wrong with a command line; a command that needs another word shows its help instead."""
+    message = error.format_message().strip() if hasattr(error, "format_message") else str(error)
+    if message.startswith("Usage:"):
+        print(message, file=sys.stderr)  # noqa: T201
+        return
+    wrong = re.match(r"No such command '([^']*)'(?:.*[Dd]id you mean:? '?([^'?]+))?", message)
+    if wrong is None:
+        message = message.replace("Value error, ", "").rstrip(".")
+        show_problem(Problem("TW2001", message[:1].lower() + message[1:], remedy=f"see: {_verb(words)} --help"))
+        return
+    group = _verb(words).removesuffix(f" {wrong[1]}")
+    near = f"did you mean {group} {wrong[2]}? all of them: {group} --help" if wrong[2] else f"see: {group} --help"
+    show_problem(Problem("TW2001", f"there is no command {group} {wrong[1]}", remedy=near))
+
+
 def _verb(words: list[str]) -> str:
-    verb = next((w for w in words if not w.startswith("-")), "")
-    return f"{verb} " if verb else ""
+    """Return how the command that was typed begins: ``tw run``, ``tw model promote``."""
+    typed = [w for w in words if not w.startswith("-")]
+    return " ".join(["tw", *typed[: 2 if typed[:1] in (["model"], ["dataset"]) else 1]])
 
 
-def _negative_names(words: list[str]) -> list[str]:
-    """Let ``-1`` (my last run) pass as a name: put ``--`` before it when no option follows."""
-    for place, word in enumerate(words):
-        if word[:1] == "-" and word[1:].split("/")[0].isdigit():
-            later = words[place:]
-            options = [w for w in later if w.startswith("-") and not w[1:].split("/")[0].isdigit()]
-            names = [w for w in later if w not in options]
-            return [*words[:place], *options, "--", *names] if not _takes_value(options) else words
-    return words
-
-
-def _takes_value(options: list[str]) -> bool:
-    return any(o in {"-n", "--lines", "--tail", "-p", "--timeout", "--step", "--attempt"} for o in options)
+def _negative_names(command: object, words: list[str]) -> list[str]:
+    """Let ``-1`` (my last run) and ``-1/train`` pass as names, wherever they stand: names go last, behind ``--``."""
+    place = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
+    verb = getattr(command, "commands", {}).get("".join(words[place : place + 1]))
+    if verb is None or "--" in words:
+        return words
+    valued = {o for p in verb.params if not getattr(p, "is_flag", True) for o in p.opts}
+    options: list[str] = []
+    names: list[str] = []
+    rest = iter(words[place + 1 :])
+    for word in rest:
+        if _NEGATIVE.fullmatch(word) or not word.startswith("-"):
+            names.append(word)
+        else:
+            options += [word, *([next(rest, "")] if word in valued else [])]
+    return [*words[: place + 1], *options, "--", *names] if any(map(_NEGATIVE.fullmatch, names)) else words
 
 
 if __name__ == "__main__":

@@ -85,5 +85,9 @@ CODES: Mapping[str, str] = {
     "TW6203": "the database was written by a newer version",
     "TW6204": "the state folder is on a network file system",
     "TW6205": "the state folder cannot be made",
+    "TW6301": "an attempt cannot be started",
+    "TW6302": "not the name of an attempt",
+    "TW6303": "the inventory cannot be read",
+    "TW6304": "an attempt cannot be told to stop",
     "TW9001": "a plan was compiled without its data pinned",
 }

@@ -1,4 +1,4 @@
-"""``python -I -S -B runtime.pyz run FOLDER``: run the attempt in FOLDER."""
+"""``runtime.pyz run FOLDER`` runs an attempt; ``runtime.pyz supervise SOCKET`` forks such runners on demand."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ _WORDS = 3
 
 
 def main() -> None:
-    """Run one attempt and leave at once: exit 0 whatever became of it, 2 for a wrong call, 1 for a failure of ours."""
-    if len(sys.argv) != _WORDS or sys.argv[1] != "run":
-        sys.stderr.write("usage: run FOLDER\n")
+    """Do what the words say and leave at once: exit 0 whatever came of it, 2 for a wrong call, 1 for our own failure."""
+    verb, place = sys.argv[1:] if len(sys.argv) == _WORDS else ("", "")
+    if verb not in {"run", "supervise"}:
+        sys.stderr.write("usage: run FOLDER | supervise SOCKET\n")
         sys.exit(2)
     _close_inherited()
-    from trainwright.runtime.runner import run
+    if verb == "run":
+        from trainwright.runtime.runner import run
 
-    run(sys.argv[2])
+        run(place)
+    else:
+        from trainwright.runtime.supervisor import supervise
+
+        supervise(place)
     sys.stderr.flush()
     os._exit(0)  # nothing is left to tidy up, and who waits for us sees the end sooner
 

@@ -57,8 +57,8 @@ def run(folder: str) -> None:
     with open(os.path.join(folder, "job.json"), "rb") as file:
         order = plainjson.loads(file.read())
     facts = {**tree.identity(os.getpid()), "at": instant()}
-    if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts)):
-        return
+    if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts), durable=False):
+        return  # not durable: after a crash of the machine no runner is left to be known
     _reserve(folder)
     attempt = _Attempt(folder, order)
     outcome = attempt.carry_out()

@@ -125,7 +125,7 @@ def test_outside_a_job_every_call_is_harmless(tmp_path: Path, monkeypatch: pytes
     assert len(tw.inputs) == 0
     with pytest.raises(KeyError, match="not run inside a job"):
         tw.inputs["x"]
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr() == ("", "")
 
 
@@ -169,7 +169,7 @@ def test_nan_has_no_json_number() -> None:
 def test_the_bundle_offers_the_calls_and_lets_the_whole_installation_go_first(tmp_path: Path) -> None:
     built = bundle.build(str(tmp_path), "1.2.3")
     assert bundle.build(str(tmp_path), "1.2.3") == built
-    assert os.listdir(tmp_path) == [Path(built).name]
+    assert list(tmp_path.iterdir()) == [Path(built)]
     env = {**os.environ, "PYTHONPATH": built}
     alone = "import trainwright as tw; print(tw.__version__, tw.log.__module__, sorted(tw.__all__), tw.__path__[0])"
     out = subprocess.check_output([sys.executable, "-S", "-c", alone], env=env, text=True)

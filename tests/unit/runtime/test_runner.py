@@ -1,7 +1,6 @@
 """What the runner does with one attempt; every test starts the real one."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -266,7 +265,7 @@ def test_a_full_disk_is_told_with_numbers_and_publishes_nothing(bench: Any, smal
     assert (result["cause"], result["outputs"]) == ("not-published", {})
     assert "8000000 bytes needed" in result["message"]
     assert str(small_disk) in result["message"]
-    assert os.listdir(small_disk / "content" / "tmp") == []
+    assert list((small_disk / "content" / "tmp").iterdir()) == []
 
 
 def test_a_disk_filled_by_the_command_still_takes_the_result(bench: Any, small_disk: Path) -> None:

@@ -20,8 +20,8 @@ from trainwright.core.job import JobSpec
 from trainwright.core.node import Node
 from trainwright.core.scalar import Plain
 from trainwright.plugins.backends.local import machine, record
-from trainwright.ports.backend import Backend, Ended, Observation, Running
-from trainwright.runtime import atomic, bundle, tree
+from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsFiles
+from trainwright.runtime import atomic, bundle, supervisor, tree
 
 _TRIES = 5
 _IN_FLIGHT_S = 10.0
@@ -37,7 +37,14 @@ class LocalBackend:
     name = "local"
 
     def __init__(
-        self, root: Path, content_root: Path, python: str, path: tuple[str, ...], inventory: Path | None = None
+        self,
+        root: Path,
+        content_root: Path,
+        python: str,
+        path: tuple[str, ...],
+        *,
+        inventory: Path | None = None,
+        sockets: Path | None = None,
     ) -> None:
         """Prepare; nothing is read or written yet.
 
@@ -47,13 +54,16 @@ class LocalBackend:
             python: interpreter of the runners.
             path: folders put before the ``PATH`` of commands.
             inventory: of a pretended machine, see ``machine.node``.
+            sockets: private folder for the supervisor's socket; without one every runner is a fresh interpreter.
         """
         self._root = root.absolute()
         self._content_root = content_root.absolute()
         self._python = python
         self._path = path
         self._inventory = inventory
+        self._sockets = sockets
         self._bundle = ""
+        self._nodes: tuple[Node, ...] = ()
         self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
 
     def folder(self, attempt: AttemptId) -> Path:
@@ -64,12 +74,14 @@ class LocalBackend:
         """
         names = attempt.split("/")
         if len(names) != 3 or any(n.startswith(".") or not n or "\0" in n for n in names):  # noqa: PLR2004 - run/step/number
-            raise BackendError("TW6202", f"{attempt!r} does not name an attempt", remedy="name it run/step/number")
+            raise BackendError("TW6302", f"{attempt!r} does not name an attempt", remedy="name it run/step/number")
         return self._root.joinpath(*names)
 
     def nodes(self) -> tuple[Node, ...]:
         """See ``Backend.nodes``."""
-        return (machine.node(self._inventory),)
+        if not self._nodes:  # asking NVML takes as long as a scheduling round
+            self._nodes = (machine.node(self._inventory),)
+        return self._nodes
 
     def start(self, job: JobSpec) -> None:
         """See ``Backend.start``."""
@@ -84,12 +96,12 @@ class LocalBackend:
                 "checkpoints": str(folder.parent / "checkpoints"),
             }
             folder.mkdir(parents=True, exist_ok=True)
-            atomic.create(str(folder / "job.json"), canonical_json(order).encode())
+            atomic.create(str(folder / "job.json"), canonical_json(order).encode(), durable=False)
             if not (folder / "runner.json").exists():
                 self._spawn(job.attempt, folder)
         except OSError as error:
             raise BackendError(
-                "TW6201",
+                "TW6301",
                 f"{job.attempt} cannot be started: {error.strerror}: {error.filename or folder}",
                 remedy="check the disk, its permissions and the interpreter",
             ) from error
@@ -121,7 +133,7 @@ class LocalBackend:
             atomic.create(str(folder / "stop"), why.encode())
         except OSError as error:
             raise BackendError(
-                "TW6204", f"{attempt} cannot be told to stop: {error.strerror}: {folder}", remedy="check the disk"
+                "TW6304", f"{attempt} cannot be told to stop: {error.strerror}: {folder}", remedy="check the disk"
             ) from error
 
     def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
@@ -163,24 +175,38 @@ class LocalBackend:
         return watched, in_flight, False
 
     def _spawn(self, attempt: AttemptId, folder: Path) -> None:
-        """Start a runner, apart from this process: session, streams and environment of its own."""
+        """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
         with (folder / "spawned").open("ab") as file:
             file.write(b".")
-        log = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        library = self._library(folder)
+        socket = self._socket(library)
+        if socket is not None and supervisor.request(socket, str(folder), _clean_environment()):
+            return
         self._reap()
-        self._children[attempt] = os.posix_spawn(
+        self._children[attempt] = self._detached([library, "run", str(folder)], folder / "runner.log")
+        if socket is not None:  # for the next ones; whoever comes second leaves at once
+            pid = self._detached([library, "supervise", socket], Path(socket).with_suffix(".log"))
+            self._children[AttemptId(f"supervisor {pid}")] = pid
+
+    def _detached(self, words: list[str], log: Path) -> int:
+        """Start the runtime in a session of its own; return its pid."""
+        return os.posix_spawn(
             self._python,
-            [self._python, "-I", "-S", "-B", self._library(folder), "run", str(folder)],
-            {k: v for k, v in os.environ.items() if not k.startswith("TW_")},
+            [self._python, "-I", "-S", "-B", *words],
+            _clean_environment(),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(folder / "runner.log"), log, 0o644),
+                (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsid=True,
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD],
         )
+
+    def _socket(self, library: str) -> str | None:
+        """Return where the supervisor of this version of the runtime listens."""
+        return None if self._sockets is None else str(self._sockets / Path(library).with_suffix(".sock").name)
 
     def _build(self) -> str:
         """Return the bundle of the runtime; built once a version, looked up once a process."""
@@ -236,4 +262,8 @@ class LocalBackend:
         return record.result(folder, attempt)
 
 
-_: type[Backend] = LocalBackend
+def _clean_environment() -> dict[bytes, bytes]:
+    return {k: v for k, v in os.environb.items() if not k.startswith(b"TW_")}
+
+
+_: tuple[type[Backend], type[SupportsFiles]] = (LocalBackend, LocalBackend)

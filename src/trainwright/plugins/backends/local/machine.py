@@ -39,7 +39,7 @@ def node(inventory: Path | None = None) -> Node:
         memory = memory_bytes(wanted["memory"]) if "memory" in wanted else real_memory_bytes()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BackendError(
-            "TW6203",
+            "TW6303",
             f"the inventory {inventory} cannot be read: {error}",
             remedy='write it as {"cpu": 2, "memory": "24Gi", "gpus": [{"model": "A100", "memory": "40Gi"}]}',
         ) from error

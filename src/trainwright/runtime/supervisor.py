@@ -1,0 +1,183 @@
+"""The resident supervisor of one machine and user: forks a runner for each attempt, in a millisecond or two.
+
+``python -I -S -B runtime.pyz supervise SOCKET``. It is single-threaded and has every module of the runner loaded, so a
+fork is all a start costs. It holds nothing that matters: runners are in sessions of their own and outlive it, whoever
+finds it dead starts a runner directly (see ``request``), and it leaves when nobody has asked for a while.
+
+A request is a frame: four bytes of length, then the attempt's folder and the environment of the command as it is
+where the person typed, all separated by NUL. The socket has mode 0600 in a folder of 0700, and peers are checked by
+SO_PEERCRED: environments hold secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IDLE_S = 600.0
+"""Seconds without a request after which the supervisor leaves."""
+
+_PATIENCE_S = 2.0
+_LONGEST = 1 << 22
+_LENGTH = struct.Struct(">I")
+_CREDENTIALS = struct.Struct("3i")
+_OK = b"ok"
+
+
+def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> bool:
+    """Ask the supervisor behind ``path`` to run the attempt in ``folder``; tell whether it has forked a runner.
+
+    False means that nobody answered, or not in time. A runner may have been forked all the same: starting another
+    one is harmless, since an attempt is taken only once.
+    """
+    body = b"\0".join([os.fsencode(folder), *(k + b"=" + v for k, v in env.items())])
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            peer.settimeout(_PATIENCE_S)
+            peer.connect(path)
+            if _owner(peer) != os.getuid():
+                return False
+            peer.sendall(_LENGTH.pack(len(body)) + body)
+            return peer.recv(len(_OK)) == _OK
+    except OSError:
+        return False
+
+
+def supervise(path: str) -> None:
+    """Serve requests until nobody asks any more; returns at once when another supervisor serves ``path``.
+
+    Raises:
+        OSError: the socket cannot be made.
+    """
+    import fcntl
+
+    lock = os.open(path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    listener = _listen(path)
+    _prepare()
+    try:
+        _serve(listener)
+    finally:
+        os.unlink(path)
+
+
+def _listen(path: str) -> socket.socket:
+    draft = f"{path}.{os.getpid()}"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        listener.bind(draft)
+    finally:
+        os.umask(mask)
+    listener.listen(128)
+    os.rename(draft, path)  # replaces what a dead one left; who connects finds it listening
+    return listener
+
+
+def _prepare() -> None:
+    """Load what runners need, and keep forks cheap: nothing is collected, nothing is touched."""
+    import ctypes
+    import gc
+    import signal
+    import traceback
+
+    from trainwright.runtime import checkout, checkpoint, content, runner
+
+    _ = (ctypes.CDLL(None).prctl, traceback, checkout, checkpoint, content, runner)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps runners
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    gc.disable()
+    gc.freeze()
+
+
+def _serve(listener: socket.socket) -> None:
+    listener.settimeout(IDLE_S)
+    while True:
+        try:
+            peer, _ = listener.accept()
+        except TimeoutError:
+            return
+        except socket.timeout:  # before 3.10 not the same
+            return
+        with peer:
+            _answer(listener, peer)
+
+
+def _answer(listener: socket.socket, peer: socket.socket) -> None:
+    try:
+        peer.settimeout(_PATIENCE_S)
+        if _owner(peer) != os.getuid():
+            return
+        folder, env = _read(peer)
+        if os.fork() == 0:
+            _become_runner(folder, env, (listener, peer))
+        peer.sendall(_OK)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"a request failed: {error}\n")
+
+
+def _read(peer: socket.socket) -> tuple[str, dict[bytes, bytes]]:
+    (length,) = _LENGTH.unpack(_exactly(peer, _LENGTH.size))
+    if length > _LONGEST:
+        raise ValueError(f"{length} bytes are too many")
+    folder, *pairs = _exactly(peer, length).split(b"\0")
+    env = dict(pair.partition(b"=")[::2] for pair in pairs if pair)
+    return os.fsdecode(folder), env
+
+
+def _exactly(peer: socket.socket, count: int) -> bytes:
+    parts = []
+    while count:
+        part = peer.recv(min(count, 1 << 16))
+        if not part:
+            raise ValueError("the request ended early")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _become_runner(folder: str, env: dict[bytes, bytes], sockets: tuple[socket.socket, ...]) -> None:
+    """Carry out an attempt in the forked child; never returns."""
+    import gc
+    import signal
+
+    code = 1
+    try:
+        gc.enable()
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for one in sockets:
+            one.close()
+        log = os.open(os.path.join(folder, "runner.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        os.environb.clear()
+        os.environb.update(env)
+        from trainwright.runtime.runner import run
+
+        run(folder)
+        code = 0
+    except BaseException:  # noqa: BLE001 - the top of this process; its log is all there is to tell
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _owner(peer: socket.socket) -> int:
+    """Return the user id of the process at the other end."""
+    raw = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(raw)[1])

@@ -9,7 +9,7 @@ _WORDS = 3
 
 
 def main() -> None:
-    """Do what the words say and leave at once: exit 0 whatever came of it, 2 for a wrong call, 1 for our own failure."""
+    """Do what the words say and leave at once: exit 0 whatever came of it, 2 for a wrong call, 1 for a failure."""
     verb, place = sys.argv[1:] if len(sys.argv) == _WORDS else ("", "")
     if verb not in {"run", "supervise"}:
         sys.stderr.write("usage: run FOLDER | supervise SOCKET\n")

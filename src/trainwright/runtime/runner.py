@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from trainwright.runtime import atomic, environment, events, plainjson, tree, workspace
+from trainwright.runtime import atomic, environment, events, limits, plainjson, telemetry, tree, workspace
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -74,6 +74,8 @@ class _Attempt:
         self._job: dict[str, Any] = order["job"]
         self._tree = tree.Tree(b"TW_ATTEMPT_DIR=" + os.fsencode(folder))
         self._started_at: str | None = None
+        self._sampler = telemetry.Sampler(folder, self._job["devices"])
+        self._limits = limits.Limits(self._job["resources"], None, "none")
 
     def carry_out(self) -> Outcome:
         """Prepare, execute, publish; whatever goes wrong becomes an outcome, and no process is left."""
@@ -104,7 +106,11 @@ class _Attempt:
             "outputs": outcome.outputs,
             "metrics": metrics,
             "params": params,
-            "usage": {"max_rss_bytes": self._tree.max_rss_bytes, "cpu_s": round(self._tree.cpu_s, 6)},
+            "usage": {
+                "max_rss_bytes": max(self._tree.max_rss_bytes, self._sampler.peak_bytes),
+                "cpu_s": round(self._tree.cpu_s, 6),
+                "memory_limit": self._limits.kind,
+            },
         }
 
     def _carry_out(self) -> Outcome:
@@ -131,7 +137,9 @@ class _Attempt:
             os.path.join(self._folder, "started.json"), atomic.encode({"at": self._started_at}), durable=False
         )
         log = os.open(os.path.join(self._folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._limit()
         try:
+            self._limits.enter()
             child = tree.spawn(argv, env, log)
         except OSError as error:
             self._started_at = None
@@ -139,13 +147,33 @@ class _Attempt:
             return Outcome("not-started", f"{name} cannot be executed: {error.strerror}")
         finally:
             os.close(log)
+            self._limits.leave()
         cause = self._watch(child)
         self._tree.end(STRAY_GRACE_S if cause == "exited" else self._job["grace_s"])
-        message = self._why() if cause == "stopped" else ""
-        if cause == "timeout":
-            message = f"took longer than {self._job['timeout_s']:g} s"
         status = self._tree.statuses.get(child)
+        if cause == "exited" and status and self._limits.oom_killed():
+            cause = "out-of-memory"
+        message = self._words(cause)
+        self._limits.close()
         return Outcome(cause, message or (self._full_disk() if status else ""), status)
+
+    def _limit(self) -> None:
+        """Make the groups that hold the attempt's memory; only when it states some."""
+        if self._job["resources"]["memory_bytes"]:
+            name = "trainwright-" + atomic.unique()
+            self._limits = limits.Limits(self._job["resources"], limits.find_layout(), name)
+
+    def _words(self, cause: str) -> str:
+        """Return the sentence that belongs to the cause; empty when the exit status says it all."""
+        if cause == "stopped":
+            return self._why()
+        if cause == "timeout":
+            return f"took longer than {self._job['timeout_s']:g} s"
+        if cause == "out-of-memory":
+            limit = self._job["resources"]["memory_bytes"]
+            how = "" if self._limits.kind != "watchdog" else ", seen by the watchdog, which looks twice a second"
+            return f"{limit} bytes allowed{how}"
+        return ""
 
     def _full_disk(self) -> str:
         """Say that the disk is full, which the command's own words could not when the log is on it."""
@@ -156,16 +184,24 @@ class _Attempt:
     def _watch(self, child: int) -> str:
         """Wait until the command ends, its time is up or somebody wants it to stop; return which."""
         limit_s = self._job["timeout_s"]
-        deadline = None if limit_s is None else time.monotonic() + limit_s
+        began = time.monotonic()
+        deadline = None if limit_s is None else began + limit_s
+        look_at = began + limits.WATCH_S
         while True:
             self._tree.reap()
             if child in self._tree.statuses:
                 return "exited"
             if self._is_stopped():
                 return "stopped"
-            left_s = POLL_S if deadline is None else deadline - time.monotonic()
+            now = time.monotonic()
+            left_s = POLL_S if deadline is None else deadline - now
             if left_s <= 0:
                 return "timeout"
+            self._sampler.sample(now)
+            if now >= look_at:
+                look_at = now + limits.WATCH_S
+                if self._limits.exceeded(tree.descendants(os.getpid()) if self._limits.kind == "watchdog" else []):
+                    return "out-of-memory"
             if tree.next_signal(min(left_s, POLL_S)) == tree.TERM:
                 return "stopped"
 
@@ -181,6 +217,7 @@ class _Attempt:
 
         published = {}
         try:
+            self._refuse_without_room(places)
             for name, path in places.outputs.items():
                 refuse_outside(path, self._folder)
                 stored = content.put(self._order["store"], path)
@@ -195,6 +232,22 @@ class _Attempt:
             return
         outcome.outputs = published
 
+    def _refuse_without_room(self, places: workspace.Workspace) -> None:
+        """Compare what is to be stored with what is free, before the disk is filled with half of it.
+
+        Raises:
+            ContentError: there is too little room; with both numbers.
+        """
+        needed = sum(size_of(path) for path in places.outputs.values())
+        store = self._order["store"]
+        room = os.statvfs(store if os.path.isdir(store) else os.path.dirname(store))
+        free = room.f_bavail * room.f_frsize
+        if needed > free:
+            raise ContentError(
+                f"no space left for the outputs: {needed} bytes needed, {free} free in {store}",
+                "make room and run the step again",
+            )
+
     def _is_stopped(self) -> bool:
         return os.path.exists(os.path.join(self._folder, "stop"))
 
@@ -204,6 +257,13 @@ class _Attempt:
                 return file.read().decode("utf-8", "replace").strip()
         except OSError:
             return "the runner was told to end (SIGTERM)"
+
+
+def size_of(path: str) -> int:
+    """Return the bytes of a file, or of all files below a folder."""
+    if not os.path.isdir(path):
+        return os.stat(path).st_size
+    return sum(os.lstat(os.path.join(place, n)).st_size for place, _, names in os.walk(path) for n in names)
 
 
 def refuse_outside(path: str, folder: str) -> None:

@@ -93,11 +93,20 @@ def _prepare() -> None:
     from trainwright.runtime import checkout, checkpoint, content, runner
 
     _ = (ctypes.CDLL(None).prctl, traceback, checkout, checkpoint, content, runner)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps runners
+    signal.signal(signal.SIGCHLD, _reap)  # interrupts the wait for the next request
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     gc.disable()
     gc.freeze()
+
+
+def _reap(*_: object) -> None:
+    """Collect every runner that has ended, so that none stays a zombie."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
 
 
 def _serve(listener: socket.socket) -> None:

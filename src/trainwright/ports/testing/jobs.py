@@ -26,6 +26,7 @@ class Draft:
     devices: tuple[int, ...] = ()
     timeout_s: float | None = None
     grace_s: float = 0.5
+    memory_bytes: int = 0
 
     def shell(self, script: str) -> JobSpec:
         """Return a job that runs a shell script; ``refs`` are ``TW_REF_n`` → ``input:…`` and the like."""
@@ -52,7 +53,7 @@ class Draft:
             outputs=dict.fromkeys(self.outputs, ArtifactKind.FILE),
             params=self.params,
             code=self.code,
-            resources=Resources(),
+            resources=Resources(memory_bytes=self.memory_bytes),
             devices=self.devices,
             timeout_s=self.timeout_s,
             grace_s=self.grace_s,

@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,10 @@ def errors_page() -> str:
     parts = [
         NOTE,
         "# Errors",
-        "An error is one message on standard error: `error[CODE]: what`, then `where:`, `why:` and `fix:` as far as "
-        "they are known. Codes are stable. `tw --debug` adds a traceback.",
+        (
+            "An error is one message on standard error: `error[CODE]: what`, then `where:`, `why:` and `fix:` as far "
+            "as they are known. Codes are stable. `tw --debug` adds a traceback."
+        ),
         "The column *exit* is the exit code of a command that ends with the error.",
     ]
     codes = _exit_codes_by_error()
@@ -106,9 +108,11 @@ def reasons_page() -> str:
         [
             NOTE,
             "# Reasons",
-            "Why something waits, failed, was skipped or stopped. `tw why RUN` prints the sentence, its numbers and the "
-            "remedy; `--json` gives the code. Words in *italics* are filled in. A stored reason is a code with "
-            "evidence; codes are never renamed.",
+            (
+                "Why something waits, failed, was skipped or stopped. `tw why RUN` prints the sentence, its numbers "
+                "and the remedy; `--json` gives the code. Words in *italics* are filled in. A stored reason is a code "
+                "with evidence; codes are never renamed."
+            ),
             table(("code", "sentence", "what to do"), rows),
         ]
     )
@@ -119,10 +123,14 @@ def stages_page() -> str:
     parts = [
         NOTE,
         "# Stages",
-        "A step with `stage:` owes the metadata below, and gets the checks below beside its own. A step that does not "
-        "give what it owes fails with the reason `metadata-missing`.",
-        "What counts: metrics from `tw.log`, facts from `tw.params` or a parameter of the run with that name, and what "
-        "the platform knows of inputs and outputs.",
+        (
+            "A step with `stage:` owes the metadata below, and gets the checks below beside its own. A step that does "
+            "not give what it owes fails with the reason `metadata-missing`."
+        ),
+        (
+            "What counts: metrics from `tw.log`, facts from `tw.params` or a parameter of the run with that name, and "
+            "what the platform knows of inputs and outputs."
+        ),
     ]
     for stage, rule in RULES.items():
         parts.append(f"## `{stage.value}`")
@@ -154,8 +162,10 @@ def states_page() -> str:
         parts += [f"## {title}", table(("state", "final", "means"), rows)]
     parts += [
         "## Transitions of an attempt",
-        "Nobody sets a state: an event moves an attempt along this table. An empty cell means that the event is "
-        "ignored in that state, because backends repeat themselves and reorder. Final states have no row.",
+        (
+            "Nobody sets a state: an event moves an attempt along this table. An empty cell means that the event is "
+            "ignored in that state, because backends repeat themselves and reorder. Final states have no row."
+        ),
         _transitions(),
         "## Kinds of ends",
         "What an attempt ended with; `retry: {on: […]}` names some of them.",
@@ -166,7 +176,7 @@ def states_page() -> str:
     return _page(parts)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a table in Markdown."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]

@@ -1,5 +1,6 @@
 """The composition root: the clock, identifiers, randomness, plugins and the database come together here only."""
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -17,16 +18,22 @@ from pathlib import Path
 
 from trainwright.core.errors import BackendError, NotFoundError, SpecError
 from trainwright.core.ids import ProjectName
+from trainwright.core.quantity import show_bytes
 from trainwright.engine.engine import Engine, World
 from trainwright.lifecycle.advance import Chance
 from trainwright.plugins.backends.local.backend import LocalBackend
+from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
 from trainwright.service.context import Context
+from trainwright.service.nearest import did_you_mean
 from trainwright.settings import Settings, read_settings
 from trainwright.spec.document import Document
 from trainwright.store import runs
 from trainwright.store.database import Database
 from trainwright.store.migrate import open_database
+
+LARGEST_DOCUMENT_BYTES = 2**20
+"""Of a pipeline file; whatever is larger was not meant to be one."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -91,12 +98,15 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         database=database,
         content=LocalContent(content_root),
         backend=LocalBackend(
-            root=settings.home / "runs",
-            content_root=content_root,
-            python=sys.executable,
-            path=(str(Path(sys.executable).parent),),
-            inventory=settings.inventory,
-            sockets=_private(settings.sockets),
+            LocalSettings(
+                root=settings.home / "runs",
+                content_root=content_root,
+                python=sys.executable,
+                path=(str(Path(sys.executable).parent),),
+                inventory=settings.inventory,
+                sockets=_private(settings.sockets),
+                ledger=settings.ledger,
+            )
         ),
         clock=clock,
         ids=RandomIds(),
@@ -119,18 +129,23 @@ def read_document(path: Path, name: str) -> Document:
     from trainwright.spec.load import load
 
     if not path.exists():
-        near = sorted(p.name for p in path.parent.glob("*.y*ml"))[:3] if path.parent.is_dir() else []
-        raise NotFoundError(
-            "TW4004",
-            f"there is no file {name}",
-            remedy=f"that folder has {', '.join(near)}" if near else "write one with: tw init",
-        )
+        there = sorted(p.name for p in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        otherwise = f"that folder has {', '.join(there[:3])}" if there else "write one with: tw init"
+        raise NotFoundError("TW4004", f"there is no file {name}", remedy=did_you_mean(path.name, there, otherwise))
     if path.is_dir():
         raise SpecError(
             "TW2106", f"{name} is a folder", remedy=f"name the file in it: {name.rstrip('/')}/pipeline.yaml"
         )
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        size = path.stat().st_size
+        if not path.is_file() or size > LARGEST_DOCUMENT_BYTES:
+            fault = f"is too large ({show_bytes(size)})" if path.is_file() else "is no ordinary file"
+            why = f"a pipeline is a text file of at most {show_bytes(LARGEST_DOCUMENT_BYTES)}"
+            raise SpecError("TW2108", f"{name} {fault}", why=why, remedy="name the pipeline file")
+        data = path.read_bytes()
+        if b"\0" in data[:1024] and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise SpecError("TW2107", f"{name} is a binary file, not text", remedy="name the pipeline file")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SpecError(
             "TW2107", f"{name} is not UTF-8 text (byte {error.start})", remedy="save it as UTF-8"

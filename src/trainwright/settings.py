@@ -22,6 +22,8 @@ class Settings:
         inventory: file with a pretended machine (TW_INVENTORY), for trying GPU jobs without one; default none.
         sockets: private folder for the supervisor's socket (TW_RUNTIME_DIR); default below XDG_RUNTIME_DIR or in /tmp,
             because the path of a socket is short (108 bytes) and a project's may be long.
+        ledger: folder in which all projects and users of the machine note what they hold (TW_MACHINE_DIR); default
+            in /tmp: it has to be one place for everybody, and to be gone after a restart.
         debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
     """
 
@@ -30,6 +32,7 @@ class Settings:
     actor: str
     inventory: Path | None
     sockets: Path
+    ledger: Path
     debug: bool
 
 
@@ -42,6 +45,7 @@ def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
         actor=environ.get("TW_ACTOR") or _login(),
         inventory=Path(inventory).expanduser().absolute() if inventory else None,
         sockets=_sockets(environ),
+        ledger=Path(environ.get("TW_MACHINE_DIR") or Path(tempfile.gettempdir()) / "trainwright-machine").absolute(),
         debug=environ.get("TW_DEBUG", "") not in {"", "0"},
     )
 

@@ -9,6 +9,7 @@ from trainwright.core.artifact import Content
 from trainwright.core.ids import AttemptId, Digest
 from trainwright.core.job import JobSpec
 from trainwright.plugins.backends.local.backend import LocalBackend
+from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.ports.testing.backend import BackendContract
 from trainwright.ports.testing.clock import VirtualClock
 from trainwright.ports.testing.fake import FakeBackend, Script
@@ -22,7 +23,7 @@ class TestLocalBackend(BackendContract):
         self.tmp = tmp_path
 
     def open(self) -> LocalBackend:
-        return LocalBackend(self.tmp / "runs", self.tmp / "content", sys.executable, ())
+        return LocalBackend(LocalSettings(self.tmp / "runs", self.tmp / "content", sys.executable))
 
     def quick(self) -> JobSpec:
         return Draft(step="quick", outputs=("model",), refs={"TW_REF_1": "output:model"}).shell(

@@ -15,6 +15,7 @@ from trainwright.core.errors import BackendError
 from trainwright.core.ids import AttemptId
 from trainwright.plugins.backends.local import machine
 from trainwright.plugins.backends.local.backend import LocalBackend
+from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.ports.backend import Ended, Running
 from trainwright.ports.testing.backend import await_end
 from trainwright.ports.testing.jobs import Draft
@@ -23,7 +24,7 @@ from trainwright.runtime import tree
 
 @pytest.fixture
 def backend(tmp_path: Path) -> LocalBackend:
-    return LocalBackend(tmp_path / "runs", tmp_path / "content", sys.executable, ())
+    return LocalBackend(LocalSettings(tmp_path / "runs", tmp_path / "content", sys.executable))
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -71,7 +72,7 @@ def test_an_order_that_no_runner_took_is_taken_up_again_and_given_up_in_the_end(
 def test_another_process_waits_for_the_end_too(backend: LocalBackend, tmp_path: Path) -> None:
     job = Draft().shell("sleep 0.2")
     backend.start(job)
-    other = LocalBackend(tmp_path / "runs", tmp_path / "content", sys.executable, ())
+    other = LocalBackend(LocalSettings(tmp_path / "runs", tmp_path / "content", sys.executable))
     began = time.monotonic()
     other.wait([job.attempt], 10)
     await_end(other, job.attempt)
@@ -89,7 +90,7 @@ def test_a_name_that_leads_out_is_refused(backend: LocalBackend, name: str) -> N
 
 
 def test_an_interpreter_that_is_missing_is_told(tmp_path: Path) -> None:
-    backend = LocalBackend(tmp_path / "runs", tmp_path / "content", "/no/python", ())
+    backend = LocalBackend(LocalSettings(tmp_path / "runs", tmp_path / "content", "/no/python"))
     with pytest.raises(BackendError, match="cannot be started"):
         backend.start(Draft().argv("true"))
 

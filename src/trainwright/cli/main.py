@@ -61,9 +61,14 @@ def _run(words: list[str]) -> int:
         from typer import completion
 
         completion.completion_init()  # type: ignore[attr-defined]
+        typer.main.get_command(app).main(prog_name="tw")
     command = typer.main.get_command(app)
     try:
-        result = command.main(args=_negative_names(command, words), prog_name="tw", standalone_mode=False)
+        # not command.main(), which has its own opinion of broken pipes and Ctrl-C
+        with command.make_context("tw", _negative_names(command, words)) as context:
+            result = command.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
     except TyperException as error:
         _complain(error, words)
         return USAGE

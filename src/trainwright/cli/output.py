@@ -1,9 +1,8 @@
 """How results are printed: data on stdout, talk on stderr, JSON for programs, tables that fit for people."""
 
 import json
-import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -36,6 +35,18 @@ STATE_MARK = {
 }
 
 
+ENDLESS = 100_000
+"""Columns of what is no terminal."""
+
+_WHOLE = frozenset({"#", "run", "state", "step", "started", "took", "digest", "files", "size", "tries"})
+"""Columns that are never made narrower; the others wrap between words, or are cut."""
+
+_GAP = 2
+"""Between columns."""
+
+_NARROWEST = 8
+
+
 def say(text: str = "") -> None:
     """Print talk on stderr."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
@@ -58,27 +69,65 @@ def put_jsonl(values: Iterable[object]) -> None:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a console that colours only on terminals and never wraps a pipe at 80 columns."""
+    """Return a console that colours only on terminals and never cuts or wraps what goes elsewhere."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    columns = os.environ.get("COLUMNS", "")  # noqa: TID251 - a terminal's matter
-    width = None if stream.isatty() else int(columns) if columns.isdigit() else 160
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=not stream.isatty())
+    return Console(stderr=stderr, width=None if stream.isatty() else ENDLESS, highlight=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, stderr: bool = False, title: str = "") -> None:
-    """Print a table; a column named ``state`` is coloured, the last one takes what room is left."""
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, stderr: bool = False, one_line: Collection[str] = ()
+) -> None:
+    """Print a table; states are coloured, columns without any value are left out.
+
+    Args:
+        columns: their names.
+        rows: a text for each column.
+        stderr: print it as talk.
+        one_line: columns that a terminal which is too narrow cuts, rather than wraps.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, show_edge=False)
-    for name in columns:
-        grid.add_column(name, overflow="fold", no_wrap=name in {"state", "step", "run", "started", "took"})
-    for row in rows:
-        grid.add_row(*(Text(cell, style=STATE_STYLE.get(cell.split(" ")[-1], "")) for cell in row))
-    console(stderr=stderr).print(grid)
+    lines = [tuple(row) for row in rows]
+    filled = [i for i, name in enumerate(columns) if i == 0 or name[:1] == "#" or any(line[i] for line in lines)]
+    names = [columns[i] for i in filled]
+    lines = [tuple(line[i] for i in filled) for line in lines]
+    screen = console(stderr=stderr)
+    widths = fitted(names, lines, screen.width)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for name, width in zip(names, widths, strict=True):
+        grid.add_column(
+            name, width=width, no_wrap=name in one_line, overflow="ellipsis" if name in one_line else "fold"
+        )
+    for line in lines:
+        grid.add_row(*(Text(cell, style=STATE_STYLE.get(cell.split(" ")[-1], "")) for cell in line))
+    if screen.is_terminal:
+        screen.print(grid)
+        return
+    with screen.capture() as written:
+        screen.print(grid)
+    (say if stderr else put)("\n".join(line.rstrip() for line in written.get().rstrip("\n").split("\n")))
+
+
+def fitted(names: Sequence[str], lines: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the width of each column: what it needs, or less for the widest ones until the table fits ``room``."""
+    from rich.cells import cell_len
+
+    needed = [
+        max(cell_len(part) for cell in (name, *(line[i] for line in lines)) for part in cell.split("\n"))
+        for i, name in enumerate(names)
+    ]
+    excess = sum(needed) + _GAP * (len(names) - 1) - room
+    while excess > 0:
+        widest = max((i for i, name in enumerate(names) if name not in _WHOLE), key=needed.__getitem__, default=None)
+        if widest is None or needed[widest] <= _NARROWEST:
+            break
+        needed[widest] -= 1
+        excess -= 1
+    return needed
 
 
 def when(at: datetime | None, now: datetime) -> str:

@@ -49,7 +49,8 @@ def validate(file: File, param: Params = None, json: Json = False) -> None:
     if json:
         output.put_json({"pipeline": document.spec.pipeline, "params": params, "warnings": document.warnings})
     else:
-        output.put(f"✓ {file}: pipeline {document.spec.pipeline}, {len(document.spec.steps)} steps")
+        count = len(document.spec.steps)
+        output.put(f"✓ {file}: pipeline {document.spec.pipeline}, {count} step{'s' if count > 1 else ''}")
 
 
 def plan(file: File, param: Params = None, json: Json = False) -> None:

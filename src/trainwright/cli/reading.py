@@ -1,16 +1,17 @@
 """Commands that only read: ps, show, why, logs, metrics, compare."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trainwright.cli.pipeline import Json
-from trainwright.cli.running import RunName
+from trainwright.cli.running import RunName, of_run
 
 if TYPE_CHECKING:
     from trainwright.app import App
-    from trainwright.core.run import RunView
+    from trainwright.core.run import Run, RunView
     from trainwright.plan.plan import Plan
     from trainwright.service.why import Explanation
 
@@ -46,7 +47,7 @@ def ps(
         output.say("no runs yet; start one: tw run FILE")
     else:
         output.table(
-            ("run", "#", "pipeline", "state", "started", "took", "parameters and reason"),
+            ("run", "#", "pipeline", "state", "started", "took", "reason and parameters"),
             [
                 (
                     r.id,
@@ -55,10 +56,11 @@ def ps(
                     output.marked(r.state),
                     output.when(r.submitted_at, now),
                     output.took(r.submitted_at, r.finished_at, now),
-                    _about(r.params, r.reason.sentence() if r.reason and r.state != "succeeded" else ""),
+                    _about(r),
                 )
                 for r in found
             ],
+            one_line=("pipeline", "reason and parameters"),
         )
 
 
@@ -74,7 +76,7 @@ def show(
     from trainwright.store import runs
 
     with session() as app:
-        view, plan = read_run(app.context, name)
+        view, plan = read_run(app.context, of_run(name))
         with app.database.reading() as rows:
             print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
         if json:
@@ -192,14 +194,20 @@ def compare(
     from trainwright.service.compare import compare as differences
 
     with session() as app:
-        first, second, lines = differences(app.context, left, right)
+        first, second, lines = differences(app.context, of_run(left), of_run(right))
     shown = [line for line in lines if everything or not line.equal]
     if json:
         output.put_json({"left": first, "right": second, "differences": shown})
         return
     rows = [(line.part, line.name, _cell(line.left), _cell(line.right)) for line in shown]
-    output.table(("part", "name", f"#{first.number} {first.id}", f"#{second.number} {second.id}"), rows)
-    output.say(f"{len(lines) - len([x for x in lines if not x.equal])} parts are equal (--all shows them)")
+    sides = [f"#{run.number} {run.id}" for run in (first, second)]
+    if rows:
+        output.table(("part", "name", *sides), rows)
+    else:
+        output.put(f"{' and '.join(sides)} differ in nothing")
+    equal = sum(line.equal for line in lines)
+    if not everything:
+        output.say(f"{equal} parts are equal (--all shows them)")
 
 
 def _show_run(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
@@ -292,9 +300,13 @@ def _write(data: bytes) -> int:
     return len(data)
 
 
-def _about(params: object, reason: str) -> str:
-    values = params if isinstance(params, dict) else {}
-    return "  ".join(filter(None, (" ".join(f"{k}={v}" for k, v in values.items()), reason)))
+def _about(run: "Run") -> str:
+    """Return why a run is not well, in short, and its parameters."""
+    words = ""
+    if run.reason is not None and run.state != "succeeded":
+        step, cause = run.reason.evidence.get("step"), run.reason.evidence.get("cause")
+        words = f"{step}: {cause}" if step and cause else run.reason.sentence()
+    return "  ".join(filter(None, (words, " ".join(f"{k}={v}" for k, v in run.params.items()))))
 
 
 def _cell(value: object) -> str:
@@ -302,4 +314,6 @@ def _cell(value: object) -> str:
 
     if value is None:
         return ""
-    return output.figure(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return output.figure(value)
+    return value[7:19] if isinstance(value, str) and re.fullmatch("sha256:[0-9a-f]{64}", value) else str(value)

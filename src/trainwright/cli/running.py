@@ -33,6 +33,7 @@ def run(
     """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
     from trainwright.app import read_document, start_background_engine
     from trainwright.cli import output
+    from trainwright.cli.errors import INTERRUPTED, forget_output
     from trainwright.cli.pipeline import overrides, show_plan
     from trainwright.cli.session import session
     from trainwright.cli.watch import Interrupts
@@ -55,7 +56,14 @@ def run(
                 )
                 output.put(record.id)
                 return 0
-            return _follow(app, record, interrupts, plan_first=True, json=json)
+            try:
+                return _follow(app, record, interrupts, json=json)
+            except BaseException as error:  # whatever happened to this face of it, the run goes on
+                start_background_engine(app)
+                if not isinstance(error, BrokenPipeError):
+                    raise
+                forget_output()
+                return INTERRUPTED
 
 
 def stop(name: RunName) -> int:
@@ -65,7 +73,7 @@ def stop(name: RunName) -> int:
     from trainwright.service.control import stop as ask_to_stop
 
     with session() as app:
-        record, asked = ask_to_stop(app.context, name)
+        record, asked = ask_to_stop(app.context, of_run(name))
     if asked:
         output.say(
             f"{record.pipeline} #{record.number} ({record.id}) is asked to stop; see it end: tw wait {record.id}"
@@ -97,7 +105,7 @@ def wait(
         from trainwright.app import ensure_engine
 
         ensure_engine(app)
-        view, plan = read_run(app.context, name)
+        view, plan = read_run(app.context, of_run(name))
         began = app.context.clock.now()
         while not state_of(app.context, view.run.id).state.is_final:
             if limit_s is not None and (app.context.clock.now() - began).total_seconds() >= limit_s:
@@ -111,6 +119,22 @@ def wait(
         else:
             show_verdict(app.context, view, plan)
         return exit_code_of(view)
+
+
+def of_run(address: str) -> str:
+    """Return the run's part of what names a run: ``runs/ID``, as other commands print it, passes too.
+
+    Raises:
+        SpecError: it names a step.
+    """
+    from trainwright.core.errors import SpecError
+    from trainwright.service.lookup import split_address
+
+    name, step, _ = split_address(address)
+    if step is not None:
+        remedy = f"write {name}; about the step: tw why {address}, tw logs {address}, tw metrics {address}"
+        raise SpecError("TW2104", f"{address} names a step, and this command takes a whole run", remedy=remedy)
+    return name
 
 
 def engine() -> int:
@@ -128,7 +152,7 @@ def engine() -> int:
     return 0
 
 
-def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, plan_first: bool, json: bool) -> int:
+def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, json: bool) -> int:
     from trainwright.cli import output
     from trainwright.cli.pipeline import show_plan
     from trainwright.cli.verdict import exit_code_of, show_verdict
@@ -137,9 +161,8 @@ def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, plan_first: 
 
     engine_ = app.engine()
     engine_.turn()  # the first step is on its way before anything is drawn
-    if plan_first:
-        show_plan(read_run(app.context, record.id)[1], stderr=True)
-        output.say(f"run {record.pipeline} #{record.number} ({record.id})")
+    show_plan(read_run(app.context, record.id)[1], stderr=True)
+    output.say(f"run {record.pipeline} #{record.number} ({record.id})")
     view = watch(app, record.id, interrupts, engine_)
     if not view.run.state.is_final:
         return _let_go(app, view.run, interrupts)
@@ -158,7 +181,8 @@ def _let_go(app: "App", record: "Run", interrupts: "Interrupts") -> int:
     from trainwright.service.control import stop as ask_to_stop
 
     if not interrupts.hung_up:
-        output.say(f"let go of {record.id}: it goes on. Ctrl-C again stops it; come back with: tw wait {record.id}")
+        output.say(f"let go of {record.id}: it goes on; come back with: tw wait {record.id}")
+        output.say("Ctrl-C again within two seconds stops it")
         for _ in range(20):
             if interrupts.asked > 1:
                 ask_to_stop(app.context, record.id)

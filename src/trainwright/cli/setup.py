@@ -37,9 +37,9 @@ def doctor(json: Json = False) -> int:
         output.put_json(findings)
     else:
         for finding in findings:
-            output.put(f"{'✓' if finding.ok else '✗'} {finding.subject:12} {finding.words}")
+            output.put(f"{'✓' if finding.ok else '✗' if finding.needed else '-'} {finding.subject:12} {finding.words}")
             if not finding.ok:
-                output.put(f"  {'fix:':12} {finding.remedy}")
+                output.put(f"  {'fix:' if finding.needed else 'hint:':12} {finding.remedy}")
     return 0 if all(f.ok or not f.needed for f in findings) else 1
 
 

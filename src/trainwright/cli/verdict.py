@@ -67,7 +67,8 @@ def _show_failures(context: Context, view: RunView) -> None:
         if step.state is not StepState.FAILED or step.reason is None:
             continue
         attempt = view.latest(step.name)
-        output.put(f"  cause: step {step.name}: {step.reason.sentence()}")
+        tries = f" (attempt {step.attempts} of {step.attempts})" if step.attempts > 1 else ""
+        output.put(f"  cause: step {step.name}: {step.reason.sentence()}{tries}")
         baseline = step.reason.evidence.get("baseline")
         if baseline:
             output.put(f"         compared with {baseline} in production")
@@ -81,7 +82,9 @@ def _show_failures(context: Context, view: RunView) -> None:
         if lines:
             output.put(f"  last lines of {step.name}:")
             for line in lines:
-                output.put(f"    {line}")
+                output.put(f"    {line}".rstrip())
+        elif attempt is not None and attempt.started_at is not None:
+            output.put(f"  {step.name} wrote nothing to its log")
     skipped = [s.name for s in view.steps if s.state is StepState.SKIPPED]
     if skipped:
         output.put(f"  not run because of it: {', '.join(skipped)}")

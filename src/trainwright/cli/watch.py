@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from trainwright.engine.engine import Engine
 
 
+_STEP_COLUMNS = 24
+"""Longer names of steps are cut in the live table."""
+
+
 class Interrupts:
     """Counts what asks this process to let go: Ctrl-C, a closed terminal, TERM."""
 
@@ -92,7 +96,7 @@ class _Live:
         self._live.start()
 
     def __call__(self, view: RunView) -> None:
-        self._live.update(_table(self._context, view), refresh=True)
+        self._live.update(_table(self._context, view, self._live.console.width), refresh=True)
 
     def close(self) -> None:
         """Leave the last table on the screen."""
@@ -103,22 +107,30 @@ def _screen(context: Context) -> "_Lines | _Live":
     return _Live(context) if sys.stderr.isatty() else _Lines(context)
 
 
-def _table(context: Context, view: RunView) -> "Table":
+def _table(context: Context, view: RunView, columns: int) -> "Table":
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     now = context.clock.now()
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False)
-    for name in ("state", "step", "took", "last metric"):
-        grid.add_column(name, no_wrap=True, overflow="ellipsis")
-    for step in view.steps:
-        grid.add_row(
-            Text(output.marked(step.state), style=output.STATE_STYLE.get(step.state, "")),
+    names = ("state", "step", "took", "last metric or reason")
+    lines = [
+        (
+            output.marked(step.state),
             step.name,
             output.took(step.started_at, step.finished_at, now),
             _last_words(context, view, step.name),
         )
+        for step in view.steps
+    ]
+    step_width = min(max(map(cell_len, (names[1], *(s.name for s in view.steps)))), _STEP_COLUMNS)
+    widths = (11, step_width, 8)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for name, width in zip(names, (*widths, max(8, columns - sum(widths) - 6)), strict=True):
+        grid.add_column(name, no_wrap=True, overflow="ellipsis", width=width)
+    for line in lines:
+        grid.add_row(*(Text(cell, style=output.STATE_STYLE.get(cell.split(" ")[-1], "")) for cell in line))
     return grid
 
 

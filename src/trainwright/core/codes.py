@@ -89,5 +89,6 @@ CODES: Mapping[str, str] = {
     "TW6302": "not the name of an attempt",
     "TW6303": "the inventory cannot be read",
     "TW6304": "an attempt cannot be told to stop",
+    "TW6305": "another project took the room in between",
     "TW9001": "a plan was compiled without its data pinned",
 }

@@ -121,7 +121,7 @@ class RunView:
 
     Attributes:
         steps: in the plan's order.
-        attempts: oldest first.
+        attempts: by number, so that those at one step come oldest first.
         inputs: of finished and live attempts.
         outputs: published ones.
         baselines: model name → address and metrics of the version in production.

@@ -2,14 +2,15 @@
 
 import logging
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from trainwright.core.changes import Act, Changes, applied
+from trainwright.core.changes import Act, Changes, Instruction, applied
 from trainwright.core.clock import Clock
 from trainwright.core.errors import BackendError
-from trainwright.core.ids import AttemptId, ProjectName, RunId
+from trainwright.core.ids import ProjectName, RunId
 from trainwright.core.job import CodeTree
 from trainwright.core.run import Attempt, Run, RunView
 from trainwright.core.states import AttemptState
@@ -62,7 +63,6 @@ class Engine:
     def __init__(self, world: World) -> None:
         self._world = world
         self._loaded: dict[RunId, _Loaded] = {}
-        self._leases: dict[RunId, datetime] = {}
         self._late: list[Happening] = []  # ends that the engine itself concluded while acting
 
     def turn(self) -> bool:
@@ -72,20 +72,21 @@ class Engine:
         """
         now = self._world.clock.now()
         claimed = self._claim(now)
-        happenings, self._late = self._late, []
-        decided: dict[RunId, Changes] = {}
+        late, self._late = self._late, []
+        happened: dict[RunId, Changes] = {}
         for run_id in claimed:
-            loaded = self._loaded[run_id]
-            seen = [*self._observe(loaded.view), *(h for h in happenings if _run_of(h) == run_id)]
-            loaded = self._loaded[run_id] = replace(loaded, view=self._with_registry(loaded, bool(seen)))
-            decided[run_id] = advance(loaded.plan, loaded.view, seen, now, self._world.chance())
-        self._place(decided, now)
-        changed = [run_id for run_id, changes in decided.items() if changes and self._commit(run_id, changes, now)]
+            with self._apart(run_id):
+                happened[run_id] = self._decide(run_id, [h for h in late if _run_of(h) == run_id], now)
+        placed = self._place(happened, now)
+        changed = False
+        for run_id, changes in happened.items():
+            with self._apart(run_id):
+                changed |= self._commit(run_id, changes, placed.get(run_id, Changes()), now)
         for run_id in claimed:
-            if run_id in self._loaded:
+            with self._apart(run_id):
                 self._perform(run_id)
         self._forget_finished()
-        return bool(changed or self._late)
+        return changed or bool(self._late)
 
     def wait(self, seconds: float = LONGEST_WAIT_S) -> None:
         """Return when an attempt may have ended, a repetition is due, or after ``seconds``."""
@@ -108,6 +109,18 @@ class Engine:
         with self._world.database.reading() as rows:
             return bool(runs.unfinished(rows, self._world.project))
 
+    @contextmanager
+    def _apart(self, run_id: RunId) -> Iterator[None]:
+        """Let a run whose turn fails hold up no other: it is noted, and loaded anew by a later turn."""
+        try:
+            yield
+        except BackendError as error:
+            LOG.warning("the turn of a run failed: %s", error.problem.message, extra={"run": run_id})
+            self._loaded.pop(run_id, None)
+        except Exception:
+            LOG.exception("the turn of a run failed", extra={"run": run_id})
+            self._loaded.pop(run_id, None)
+
     # claim and load
 
     def _claim(self, now: datetime) -> list[RunId]:
@@ -116,9 +129,12 @@ class Engine:
         with world.database.reading() as rows:
             heads = runs.unfinished(rows, world.project)
         mine = [head for head in heads if self._holds(head, now) or self._takes(head, now)]
+        before, self._loaded = self._loaded, {}
         with world.database.reading() as rows:
-            self._loaded = {head.run: self._load(rows, head.run, head.revision) for head in mine}
-        return [head.run for head in mine]
+            for head in mine:
+                with self._apart(head.run):
+                    self._loaded[head.run] = self._load(rows, head, before.get(head.run))
+        return list(self._loaded)
 
     def _holds(self, head: runs.Head, now: datetime) -> bool:
         """Tell whether the lease is ours for a good while yet."""
@@ -135,12 +151,11 @@ class Engine:
         with world.database.writing() as rows:
             return runs.take_lease(rows, head.run, world.owner, owner, now + runs.LEASE)
 
-    def _load(self, rows: Rows, run_id: RunId, revision: int) -> _Loaded:
+    def _load(self, rows: Rows, head: runs.Head, loaded: _Loaded | None) -> _Loaded:
         """Return a run's records; the last turn's when nobody wrote since."""
-        loaded = self._loaded.get(run_id)
-        if loaded is not None and loaded.view.run.revision == revision:
+        if loaded is not None and loaded.view.run.revision == head.revision:
             return loaded
-        view = runs.view(rows, run_id)
+        view = runs.view(rows, head.run)
         if loaded is not None:
             return replace(loaded, view=view)
         code = runs.fingerprint(rows, view.run.project, view.run.fingerprint).code
@@ -164,6 +179,13 @@ class Engine:
 
     # observe and decide
 
+    def _decide(self, run_id: RunId, late: Iterable[Happening], now: datetime) -> Changes:
+        """Return what follows for a run from what the backend says and what the engine concluded."""
+        loaded = self._loaded[run_id]
+        seen = [*self._observe(loaded.view), *late]
+        loaded = self._loaded[run_id] = replace(loaded, view=self._with_registry(loaded, bool(seen)))
+        return advance(loaded.plan, loaded.view, seen, now, self._world.chance())
+
     def _observe(self, view: RunView) -> Iterable[Happening]:
         for attempt in view.attempts:
             if not attempt.state.holds_room:
@@ -183,9 +205,9 @@ class Engine:
         cause = "stopped" if attempt.state is AttemptState.STOPPING else "lost"
         return Ended(attempt.id, attempt.token, cause, self._world.clock.now())
 
-    def _place(self, decided: dict[RunId, Changes], now: datetime) -> None:
-        """Let the scheduler decide about every attempt that waits for room, and add its word to ``decided``."""
-        views = {run_id: applied(self._loaded[run_id].view, changes) for run_id, changes in decided.items()}
+    def _place(self, happened: dict[RunId, Changes], now: datetime) -> dict[RunId, Changes]:
+        """Return what the scheduler's word on every attempt that waits for room changes, on top of ``happened``."""
+        views = {run_id: applied(self._loaded[run_id].view, changes) for run_id, changes in happened.items()}
         pending = [
             _workload(attempt, self._loaded[run_id].plan, view.run)
             for run_id, view in views.items()
@@ -193,7 +215,7 @@ class Engine:
             if attempt.state is AttemptState.QUEUED and (attempt.not_before is None or attempt.not_before <= now)
         ]
         if not pending:
-            return
+            return {}
         freed = {a.id for view in views.values() for a in view.attempts if not a.state.holds_room}
         with self._world.database.reading() as rows:
             holding = self._holding(rows)
@@ -203,9 +225,10 @@ class Engine:
         decisions: dict[RunId, list[Decision]] = {}
         for decision in schedule(snapshot):
             decisions.setdefault(_run_of(decision), []).append(decision)
-        for run_id, words in decisions.items():
-            later = advance(self._loaded[run_id].plan, views[run_id], words, now, self._world.chance())
-            decided[run_id] = decided[run_id].then(later)
+        return {
+            run_id: advance(self._loaded[run_id].plan, views[run_id], words, now, self._world.chance())
+            for run_id, words in decisions.items()
+        }
 
     def _holding(self, rows: Rows) -> tuple[Workload, ...]:
         found: list[Workload] = []
@@ -218,12 +241,20 @@ class Engine:
 
     # apply
 
-    def _commit(self, run_id: RunId, changes: Changes, now: datetime) -> bool:
-        """Write what was decided in one guarded transaction; tell whether it still held."""
+    def _commit(self, run_id: RunId, happened: Changes, placed: Changes, now: datetime) -> bool:
+        """Write what was decided in one guarded transaction; tell whether anything was written.
+
+        What happened is written also when there is no room any more for what was to follow: two runs that each wait
+        for the room of the other's ended attempt would else wait for ever.
+        """
+        if not (happened or placed):
+            return False
         loaded = self._loaded[run_id]
         try:
             with self._world.database.writing() as rows:
-                self._recheck(rows, loaded, changes)
+                changes = happened.then(placed) if self._has_room(rows, loaded, happened, placed) else happened
+                if not changes:
+                    return False
                 run = runs.apply(rows, loaded.view.run, changes, now, self._world.owner)
         except Stale as stale:
             LOG.info("decision dropped as stale", extra={"run": run_id, "cause": str(stale)})
@@ -232,57 +263,60 @@ class Engine:
         self._loaded[run_id] = replace(loaded, view=replace(applied(loaded.view, changes), run=run))
         return True
 
-    def _recheck(self, rows: Rows, loaded: _Loaded, changes: Changes) -> None:
-        """Hold the placements against what is committed by now.
-
-        Raises:
-            Stale: another engine gave the room away.
-        """
-        started = {i.attempt for i in changes.instructions if i.act is Act.START}
+    def _has_room(self, rows: Rows, loaded: _Loaded, happened: Changes, placed: Changes) -> bool:
+        """Hold the placements against what is committed by now: nobody else may have been given the room."""
+        started = {i.attempt for i in placed.instructions if i.act is Act.START}
         if not started:
-            return
-        ended = {a.id for a in changes.attempts if not a.state.holds_room}
-        placed = [a for a in changes.attempts if a.id in started]
+            return True
+        ended = {a.id for a in happened.attempts if not a.state.holds_room}
+        attempts = [a for a in placed.attempts if a.id in started]
         nodes = self._world.backend.nodes()
         snapshot = ClusterSnapshot(
             nodes,
-            tuple(_workload(replace(a, devices=()), loaded.plan, loaded.view.run) for a in placed),
+            tuple(_workload(replace(a, devices=()), loaded.plan, loaded.view.run) for a in attempts),
             tuple(w for w in self._holding(rows) if w.attempt not in ended),
         )
-        placements = tuple(Placement(a.id, nodes[0].name, a.devices) for a in placed)
-        if broken(snapshot, placements):
-            raise Stale("room was given away in between")
+        return not broken(snapshot, tuple(Placement(a.id, nodes[0].name, a.devices) for a in attempts))
 
     # act
 
     def _perform(self, run_id: RunId) -> None:
         """Carry out the open instructions of a run, in order; each may be carried out again after a crash."""
+        if run_id not in self._loaded:
+            return
         with self._world.database.reading() as rows:
             todo = journal.open_instructions(rows, run_id)
-        if not todo:
-            return
-        done = [item.seq for item in todo if self._carry_out(run_id, item.instruction.act, item.instruction.attempt)]
-        with self._world.database.writing() as rows:
-            journal.mark_done(rows, done, self._world.clock.now())
+        done = [item.seq for item in todo if self._carry_out(run_id, item.instruction)]
+        if done:
+            with self._world.database.writing() as rows:
+                journal.mark_done(rows, done, self._world.clock.now())
 
-    def _carry_out(self, run_id: RunId, act: Act, attempt_id: AttemptId) -> bool:
-        """Do one act; tell whether it is over, one way or the other."""
+    def _carry_out(self, run_id: RunId, instruction: Instruction) -> bool:
+        """Do one act; tell whether it is over, so that nobody has to do it again.
+
+        A start that failed for good stays open until the attempt's end is written: a crash in between repeats it
+        and finds the same end. A stop that failed is tried again: its attempt still holds its room.
+        """
         loaded = self._loaded[run_id]
-        attempt = next(a for a in loaded.view.attempts if a.id == attempt_id)
+        attempt = next((a for a in loaded.view.attempts if a.id == instruction.attempt), None)
+        if attempt is None:
+            return False  # decided by another engine, which has taken the run over
         try:
-            if act is Act.STOP:
-                self._world.backend.stop(attempt_id, "stop asked")
+            if instruction.act is Act.STOP and not attempt.state.is_final:
+                self._world.backend.stop(attempt.id, instruction.why)
             elif attempt.state in {AttemptState.STARTING, AttemptState.RUNNING}:
-                self._world.backend.start(build_job(loaded.plan, loaded.view, attempt_id, loaded.code))
+                self._world.backend.start(build_job(loaded.plan, loaded.view, attempt.id, loaded.code))
         except BackendError as error:
-            if error.transient:
-                LOG.warning("act failed, will be tried again", extra={"attempt": attempt_id, "error": str(error)})
-                return False
-            self._conclude(attempt, error.problem.message)
+            LOG.warning("act failed", extra={"attempt": attempt.id, "act": instruction.act, "error": str(error)})
+            if instruction.act is Act.START and not error.transient:
+                self._conclude(attempt, error.problem.message)
+            return False
         except Exception as error:  # around a plugin anything may come; kept with its traceback
-            detail = "".join(traceback.format_exception(error))
-            LOG.exception("a backend broke", extra={"attempt": attempt_id})
-            self._conclude(attempt, f"{type(error).__name__}: {error}\n{detail}")
+            LOG.exception("a backend broke", extra={"attempt": attempt.id, "act": instruction.act})
+            if instruction.act is Act.START:
+                detail = "".join(traceback.format_exception(error))
+                self._conclude(attempt, f"{type(error).__name__}: {error}\n{detail}")
+            return False
         return True
 
     def _conclude(self, attempt: Attempt, message: str) -> None:

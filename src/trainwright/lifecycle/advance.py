@@ -121,15 +121,16 @@ def _feed(turn: _Turn, attempt: Attempt, event: Event, **facts: object) -> bool:
 def _end(turn: _Turn, attempt: Attempt, ended: Ended) -> None:
     if ended.cause != "lost" and ended.token != attempt.token:
         return  # a result of a submission that lost its lease
+    planned = turn.plan.step(attempt.step)
+    ended = _held_to(planned, ended)
     exit_class = classify(ended)
     number = signal_of(ended)
-    timeout_s = turn.plan.step(attempt.step).timeout_s
     evidence: dict[str, Plain] = {
         "exit_code": ended.exit_code,
         "signal": Signals(number).name if number in set(Signals) else number,
         "message": ended.message,
         "output": ended.message,
-        "timeout": show_duration(timeout_s or 0.0),
+        "timeout": show_duration(planned.timeout_s or 0.0),
         "actor": turn.run.stop_asked_by or "somebody",
     }
     moved = _feed(
@@ -146,12 +147,19 @@ def _end(turn: _Turn, attempt: Attempt, ended: Ended) -> None:
         reason=Reason(reason_code(ended, exit_class), evidence),
     )
     if moved and turn.attempts[attempt.id].state is AttemptState.SUCCEEDED:
-        kinds = turn.plan.step(attempt.step).outputs
         turn.outputs += [
-            Output(attempt.id, attempt.run, attempt.step, name, kinds[name], content)
+            Output(attempt.id, attempt.run, attempt.step, name, planned.outputs[name], content)
             for name, content in sorted(ended.outputs.items())
-            if name in kinds
+            if name in planned.outputs
         ]
+
+
+def _held_to(planned: PlannedStep, ended: Ended) -> Ended:
+    """Return the end as it counts: success needs exit 0 and every output that was promised."""
+    missing = sorted(set(planned.outputs) - set(ended.outputs))
+    if not missing or classify(ended) is not ExitClass.OK:
+        return ended
+    return replace(ended, cause="output-missing", message=", ".join(missing))
 
 
 def _stop_everything(turn: _Turn, actor: str) -> None:

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from trainwright.core.artifact import GateResult, Output
-from trainwright.core.condition import judge, parse
+from trainwright.core.condition import Condition, judge, parse
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain
@@ -51,14 +51,19 @@ def judge_checks(step: PlannedStep, facts: StepFacts, view: RunView) -> tuple[Ga
     names: dict[str, object] = {"params": dict(view.run.params), **facts.metrics}
     if baseline is not None:
         names["production"] = dict(baseline[1])
+    conditions = [(check, parse(check.expression)) for check in step.checks]
     return tuple(
         replace(
-            judge(parse(check.expression), names, baseline_required=step.baseline_required),  # type: ignore[arg-type]
+            judge(condition, names, baseline_required=step.baseline_required),  # type: ignore[arg-type]
             default=check.default,
-            baseline=baseline[0] if baseline and "production." in check.expression else "",
+            baseline=baseline[0] if baseline and _asks_production(condition) else "",
         )
-        for check in step.checks
+        for check, condition in conditions
     )
+
+
+def _asks_production(condition: Condition) -> bool:
+    return any(operand.startswith("production.") for operand in condition.operands)
 
 
 def failed_gate(gates: tuple[GateResult, ...], step: PlannedStep) -> Reason | None:

@@ -28,5 +28,6 @@ def repeat_at(retry: Retry, ends: Sequence[ExitClass], now: datetime, jitter_rat
     spent = sum(end not in OURS for end in ends)
     if last not in retry.on or spent > retry.max:
         return None
-    full_s = min(retry.backoff_s * 2 ** (spent - 1), retry.backoff_max_s)
+    doublings = min(spent - 1, 64)  # beyond that the cap holds anyway, and floats end
+    full_s = min(retry.backoff_s * 2.0**doublings, retry.backoff_max_s)
     return now + timedelta(seconds=full_s * (0.5 + jitter_ratio / 2))

@@ -13,12 +13,21 @@ def broken(snapshot: ClusterSnapshot, placements: tuple[Placement, ...]) -> tupl
     for placement in placements:
         workload = pending.get(placement.attempt)
         node = free.get(placement.node)
-        after = take(node, workload.asked, placement.devices) if workload and node else None
-        if workload is None or after is None or _over(after) or len(placement.devices) != workload.asked.devices:
+        if workload is None or node is None or not _are_devices(placement.devices, workload.asked.devices, node):
+            bad.append(placement)
+            continue
+        after = take(node, workload.asked, placement.devices)
+        if _over(after):
             bad.append(placement)
         else:
             free[placement.node] = after
+            del pending[placement.attempt]  # nobody is placed twice
     return tuple(bad)
+
+
+def _are_devices(devices: tuple[int, ...], count: int, node: Node) -> bool:
+    """Tell whether these are as many different devices of the node as were asked for."""
+    return len(devices) == len(set(devices)) == count and set(devices) <= {d.index for d in node.devices}
 
 
 def _over(node: Node) -> bool:

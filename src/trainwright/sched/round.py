@@ -30,20 +30,19 @@ def schedule(snapshot: ClusterSnapshot) -> tuple[Decision, ...]:
 def after_holding(snapshot: ClusterSnapshot) -> tuple[Node, ...]:
     """Return the nodes with what ``holding`` has taken away; the first node carries workloads that name none."""
     nodes = list(snapshot.nodes)
-    for workload in snapshot.holding:
+    for workload in snapshot.holding if nodes else ():
         nodes[0] = take(nodes[0], workload.asked, workload.devices)
     return tuple(nodes)
 
 
 def take(node: Node, asked: Resources, devices: tuple[int, ...]) -> Node:
     """Return the node with less room; amounts may go below zero when a machine shrank under its work."""
-    share = asked.gpu_milli if asked.gpu_milli < WHOLE else WHOLE
     free = Resources(
         cpu_milli=node.free.cpu_milli - asked.cpu_milli,
         memory_bytes=node.free.memory_bytes - asked.memory_bytes,
         gpu_milli=node.free.gpu_milli - asked.gpu_milli,
     )
-    taken = tuple(_take_device(d, share, asked.vram_bytes) if d.index in devices else d for d in node.devices)
+    taken = tuple(_take_device(d, asked) if d.index in devices else d for d in node.devices)
     return replace(node, free=free, devices=taken)
 
 
@@ -77,10 +76,15 @@ def _obstacles(asked: Resources, node: Node) -> tuple[str, ...]:
     totals = asked.shortfall(node.free)
     if totals or not asked.gpu_milli or len(_devices(asked, node)) == asked.devices:
         return totals
-    best = max((d.free_vram_bytes for d in node.devices), default=0)
-    with_vram = Resources(cpu_milli=0, memory_bytes=asked.vram_bytes).shortfall(Resources(0, best))
-    gpu = tuple(text.replace("memory", "gpu memory on one device") for text in with_vram)
-    return gpu or (f"gpu: asked {asked.devices} device(s) with room, free {len(_devices(asked, node))}",)
+    share = min(asked.gpu_milli, WHOLE)
+    with_room = [d for d in node.devices if d.free_milli >= share]
+    if len(with_room) < asked.devices:
+        return (f"gpu: asked {asked.devices} device(s) with room, free {len(with_room)}",)
+    with_room.sort(key=lambda d: (-d.free_vram_bytes, d.index))
+    last = with_room[asked.devices - 1]  # the roomiest that do not suffice: memory is what they lack
+    want = Resources(cpu_milli=0, memory_bytes=_vram_bytes(asked, last))
+    lack = want.shortfall(Resources(cpu_milli=0, memory_bytes=last.free_vram_bytes))
+    return tuple(text.replace("memory", "gpu memory on one device") for text in lack)
 
 
 def _devices(asked: Resources, node: Node) -> tuple[int, ...]:
@@ -88,19 +92,24 @@ def _devices(asked: Resources, node: Node) -> tuple[int, ...]:
     if not asked.gpu_milli:
         return ()
     share = min(asked.gpu_milli, WHOLE)
-    fitting = [d for d in node.devices if d.free_milli >= share and d.free_vram_bytes >= asked.vram_bytes]
+    fitting = [d for d in node.devices if d.free_milli >= share and d.free_vram_bytes >= _vram_bytes(asked, d)]
     fitting.sort(key=lambda d: (d.free_milli, d.index))
-    if asked.gpu_milli >= WHOLE:
-        fitting = [d for d in fitting if d.free_milli == WHOLE]
     return tuple(sorted(d.index for d in fitting[: asked.devices]))
 
 
-def _take_device(device: Device, share_milli: int, vram_bytes: int) -> Device:
-    """Return the device with less room; a share without a stated memory takes its part of it."""
-    memory = vram_bytes or device.vram_bytes * share_milli // WHOLE
-    if share_milli == WHOLE:
-        memory = device.vram_bytes
-    return replace(device, free_milli=device.free_milli - share_milli, free_vram_bytes=device.free_vram_bytes - memory)
+def _vram_bytes(asked: Resources, device: Device) -> int:
+    """Return the memory it takes there: a whole GPU all of it, a share what it states, or else its part."""
+    if asked.gpu_milli >= WHOLE:
+        return max(asked.vram_bytes, device.vram_bytes)
+    return asked.vram_bytes or device.vram_bytes * asked.gpu_milli // WHOLE
+
+
+def _take_device(device: Device, asked: Resources) -> Device:
+    return replace(
+        device,
+        free_milli=device.free_milli - min(asked.gpu_milli, WHOLE),
+        free_vram_bytes=device.free_vram_bytes - _vram_bytes(asked, device),
+    )
 
 
 def _order(workload: Workload) -> tuple[int, int, str]:

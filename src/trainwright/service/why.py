@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from trainwright.core.artifact import GateResult
-from trainwright.core.codec import encode_float
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView, StepRun
 from trainwright.core.states import AttemptState, StepState
@@ -75,7 +74,7 @@ def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
 
 def gate_line(gate: GateResult) -> str:
     """Return a check as one line: its text, verdict, numbers, and what it was compared with."""
-    numbers = ", ".join(f"{k} = {_number(v)}" for k, v in gate.values.items())
+    numbers = ", ".join(f"{k} is missing" if v is None else f"{k} = {_number(v)}" for k, v in gate.values.items())
     against = f", against {gate.baseline}" if gate.baseline else ""
     origin = " (of the stage)" if gate.default else ""
     return f"{gate.verdict}: {gate.expression}{origin}" + (f"  [{numbers}{against}]" if numbers or against else "")
@@ -94,4 +93,4 @@ def _words(reason: Reason | None) -> tuple[str, str]:
 
 
 def _number(value: object) -> str:
-    return f"{encode_float(value):.6g}" if isinstance(value, float) and value == value else str(value)  # noqa: PLR0124 - NaN
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

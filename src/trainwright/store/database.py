@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from trainwright.core.errors import TransientBackendError
+from trainwright.core.errors import BackendError, TransientBackendError
 
 BUSY_TIMEOUT_S = 30.0
 """How long a write waits for another process's transaction."""
 
 Value = str | int | float | None
 Row = sqlite3.Row
+
+
+_TAKEN = frozenset({sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE})
 
 
 class Stale(Exception):  # noqa: N818 - a signal of the optimistic commit, not a failure
@@ -72,6 +75,7 @@ class Database:
 
         Raises:
             TransientBackendError: another process held the write lock for longer than ``BUSY_TIMEOUT_S``.
+            BackendError: the file is not a database, or damaged.
             Stale: a uniqueness that was decided on did not hold any more.
         """
         with self._transaction("BEGIN IMMEDIATE") as rows:
@@ -97,9 +101,11 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode not in _TAKEN:
+                raise  # our own mistake: deciding anew would not help
             raise Stale(str(error)) from error
-        except sqlite3.OperationalError as error:
-            raise _explain(error, self.path) from error
+        except sqlite3.DatabaseError as error:
+            raise explain(error, self.path) from error
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -124,8 +130,16 @@ def health(rows: Rows) -> tuple[str, int]:
     return ("unreadable" if verdict is None else str(verdict[0])), rows.number("SELECT count(*) FROM run")
 
 
-def _explain(error: sqlite3.OperationalError, path: Path) -> TransientBackendError:
+def explain(error: sqlite3.DatabaseError, path: Path) -> BackendError:
+    """Return what a person reads when SQLite fails; ``transient`` when repeating may help."""
     text = str(error)
+    if not isinstance(error, sqlite3.OperationalError):
+        return BackendError(
+            "TW6202",
+            f"the database could not be used: {text}",
+            where=str(path),
+            remedy="restore a backup of this file, or use another state folder with TW_HOME",
+        )
     if "locked" in text or "busy" in text:
         return TransientBackendError(
             "TW6201",

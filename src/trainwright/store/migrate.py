@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from trainwright.core.errors import BackendError
-from trainwright.store.database import Database, connect
+from trainwright.store.database import Database, connect, explain
 
 HEAD = "0001"
 """Revision that ``schema.sql`` stands for; equal to Alembic's head."""
@@ -25,7 +25,8 @@ def open_database(path: Path, project: str, now: datetime) -> Database:
     """Return the database at ``path`` with the newest schema and a row for the project.
 
     Raises:
-        BackendError: the folder is on a network file system, or the schema is newer than this program.
+        BackendError: the folder is on a network file system, the schema is newer than this program, or the file is
+            no database.
     """
     revision = _revision(path)
     if revision != HEAD:
@@ -48,11 +49,13 @@ def _revision(path: Path) -> str | None:
     """Return the schema's revision; None without a database."""
     if not path.exists():
         return None
-    with closing(connect(path)) as connection:
-        try:
+    try:
+        with closing(connect(path)) as connection:
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone() is None:
+                return None
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-        except sqlite3.OperationalError:
-            return None
+    except sqlite3.DatabaseError as error:
+        raise explain(error, path) from error
     return row[0] if row else None
 
 

@@ -12,6 +12,9 @@ from trainwright.core.run import Attempt, MetricSummary, Run, StepRun
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.store.database import Row, Value
 
+_LARGEST = 2**63
+"""SQLite's integers are smaller than this; a script may log any step."""
+
 
 def instant(value: datetime | None) -> str | None:
     """Return the sortable text of an instant: UTC, always with microseconds."""
@@ -161,7 +164,7 @@ def metric_values(attempt: Attempt) -> list[dict[str, Value]]:
             "low": number(metric.low),
             "high": number(metric.high),
             "count": metric.count,
-            "last_step": metric.last_step,
+            "last_step": metric.last_step if abs(metric.last_step or 0) < _LARGEST else None,
         }
         for name, metric in attempt.metrics.items()
     ]

@@ -108,8 +108,9 @@ def runs_of_pipeline(rows: Rows, project: ProjectName, pipeline: str) -> list[Ru
 def runs_with_fingerprint(rows: Rows, project: ProjectName, prefix: str) -> list[Run]:
     """Return the runs whose fingerprint begins with ``prefix`` (hex digits), newest first."""
     found = rows.all(
-        "SELECT * FROM run WHERE project = :project AND fingerprint LIKE :pattern ORDER BY number DESC",
-        {"project": project, "pattern": f"sha256:{prefix}%"},
+        "SELECT * FROM run WHERE project = :project AND substr(fingerprint, 1, length(:prefix)) = :prefix"
+        " ORDER BY number DESC",
+        {"project": project, "prefix": f"sha256:{prefix}"},
     )
     return [run_of(row) for row in found]
 
@@ -140,7 +141,8 @@ def view(rows: Rows, run_id: RunId) -> RunView:
     inputs: dict[AttemptId, tuple[Input, ...]] = defaultdict(tuple)
     for given in rows.all("SELECT * FROM attempt_input WHERE run_id = :run ORDER BY attempt_id, name", key):
         inputs[AttemptId(given["attempt_id"])] += (input_of(given),)
-    attempts = rows.all("SELECT * FROM attempt WHERE run_id = :run ORDER BY queued_at, step, number", key)
+    # by number, not by instant: the last attempt at a step stays the last when a clock was set back
+    attempts = rows.all("SELECT * FROM attempt WHERE run_id = :run ORDER BY number, queued_at, step", key)
     return RunView(
         run=run_of(row),
         steps=tuple(step_of(s) for s in rows.all("SELECT * FROM step WHERE run_id = :run ORDER BY position", key)),

@@ -14,12 +14,14 @@ from pathlib import Path
 
 import trainwright
 from trainwright.core.codec import canonical_json
-from trainwright.core.errors import BackendError
+from trainwright.core.errors import BackendError, TransientBackendError
 from trainwright.core.ids import AttemptId
 from trainwright.core.job import JobSpec
 from trainwright.core.node import Node
 from trainwright.core.scalar import Plain
 from trainwright.plugins.backends.local import machine, record
+from trainwright.plugins.backends.local.ledger import Lease, Ledger
+from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsFiles
 from trainwright.runtime import atomic, bundle, supervisor, tree
 
@@ -36,34 +38,14 @@ class LocalBackend:
 
     name = "local"
 
-    def __init__(
-        self,
-        root: Path,
-        content_root: Path,
-        python: str,
-        path: tuple[str, ...],
-        *,
-        inventory: Path | None = None,
-        sockets: Path | None = None,
-    ) -> None:
-        """Prepare; nothing is read or written yet.
-
-        Args:
-            root: of the attempts' folders.
-            content_root: of the content store.
-            python: interpreter of the runners.
-            path: folders put before the ``PATH`` of commands.
-            inventory: of a pretended machine, see ``machine.node``.
-            sockets: private folder for the supervisor's socket; without one every runner is a fresh interpreter.
-        """
-        self._root = root.absolute()
-        self._content_root = content_root.absolute()
-        self._python = python
-        self._path = path
-        self._inventory = inventory
-        self._sockets = sockets
+    def __init__(self, settings: LocalSettings) -> None:
+        """Prepare; nothing is read or written yet."""
+        self._settings = settings
+        self._root = settings.root.absolute()
+        self._content_root = settings.content_root.absolute()
+        self._ledger = None if settings.ledger is None else Ledger(settings.ledger, str(self._root))
         self._bundle = ""
-        self._nodes: tuple[Node, ...] = ()
+        self._node: Node | None = None
         self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
 
     def folder(self, attempt: AttemptId) -> Path:
@@ -79,9 +61,8 @@ class LocalBackend:
 
     def nodes(self) -> tuple[Node, ...]:
         """See ``Backend.nodes``."""
-        if not self._nodes:  # asking NVML takes as long as a scheduling round
-            self._nodes = (machine.node(self._inventory),)
-        return self._nodes
+        node = self._machine()
+        return (node if self._ledger is None else self._ledger.without_others(node),)
 
     def start(self, job: JobSpec) -> None:
         """See ``Backend.start``."""
@@ -91,11 +72,12 @@ class LocalBackend:
                 "format": 1,
                 "job": job,
                 "store": str(self._content_root),
-                "path": self._path,
+                "path": self._settings.path,
                 "library": self._build(),
                 "checkpoints": str(folder.parent / "checkpoints"),
             }
             folder.mkdir(parents=True, exist_ok=True)
+            self._take_room(job, folder)
             atomic.create(str(folder / "job.json"), canonical_json(order).encode(), durable=False)
             if not (folder / "runner.json").exists():
                 self._spawn(job.attempt, folder)
@@ -105,6 +87,29 @@ class LocalBackend:
                 f"{job.attempt} cannot be started: {error.strerror}: {error.filename or folder}",
                 remedy="check the disk, its permissions and the interpreter",
             ) from error
+
+    def _machine(self) -> Node:
+        if self._node is None:  # asking NVML takes as long as a scheduling round
+            self._node = machine.node(self._settings.inventory)
+        return self._node
+
+    def _take_room(self, job: JobSpec, folder: Path) -> None:
+        """Enter the attempt in the machine's ledger.
+
+        Raises:
+            TransientBackendError: another project took the room since the scheduler looked.
+        """
+        if self._ledger is None or (folder / "runner.json").exists():
+            return
+        label = f"{job.pipeline}/{job.step} in {self._root.parent}"
+        lease = Lease(str(self._root), str(folder), label, job.resources, job.devices, time.time())
+        in_the_way = self._ledger.take(lease, self._machine())
+        if in_the_way:
+            raise TransientBackendError(
+                "TW6305",
+                f"{job.attempt} waits: its room was taken by {', '.join(in_the_way)}",
+                remedy="it starts when they end",
+            )
 
     def observe(self, attempt: AttemptId) -> Observation:
         """See ``Backend.observe``."""
@@ -191,8 +196,8 @@ class LocalBackend:
     def _detached(self, words: list[str], log: Path) -> int:
         """Start the runtime in a session of its own; return its pid."""
         return os.posix_spawn(
-            self._python,
-            [self._python, "-I", "-S", "-B", *words],
+            self._settings.python,
+            [self._settings.python, "-I", "-S", "-B", *words],
             _clean_environment(),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -206,7 +211,8 @@ class LocalBackend:
 
     def _socket(self, library: str) -> str | None:
         """Return where the supervisor of this version of the runtime listens."""
-        return None if self._sockets is None else str(self._sockets / Path(library).with_suffix(".sock").name)
+        sockets = self._settings.sockets
+        return None if sockets is None else str(sockets / Path(library).with_suffix(".sock").name)
 
     def _build(self) -> str:
         """Return the bundle of the runtime; built once a version, looked up once a process."""

@@ -24,6 +24,7 @@ from trainwright.lifecycle.advance import Chance
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
+from trainwright.runtime import tree
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
 from trainwright.settings import Settings, read_settings
@@ -244,6 +245,6 @@ def _boot() -> str:
 
 
 def _start_ticks(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
-    return "gone"
+    """Return when a process began, in ticks since the start of the machine; ``gone`` for none and for a zombie."""
+    fields = tree.stat_fields(pid)
+    return fields[19].decode() if fields and fields[0] not in {b"Z", b"X"} else "gone"

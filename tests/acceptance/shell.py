@@ -1,16 +1,20 @@
 """What the acceptance tests type with: real ``tw`` processes in a folder of their own."""
 
+import atexit
 import contextlib
 import difflib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -21,6 +25,22 @@ PATIENCE_S = 60.0
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 _OURS = ("TW_", "PYTEST", "GIT_", "COLUMNS", "NO_COLOR", "FORCE_COLOR")
+
+
+@cache
+def _runtime_folder() -> str:
+    """Return where the supervisor of this test process listens; it is ended with us."""
+    folder = tempfile.mkdtemp(prefix="tw-")
+    atexit.register(_end_supervisors, folder)
+    return folder
+
+
+def _end_supervisors(folder: str) -> None:
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(word.startswith(folder + "/") for word in process.cmdline()):
+                process.kill()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -47,7 +67,15 @@ class Shell:
         self.folder = folder
         bin_ = str(Path(sys.executable).parent)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
-        self.environ = clean | {"PATH": f"{bin_}:{os.environ['PATH']}", "TERM": "dumb", "TW_ACTOR": "ada"} | environ
+        self.environ = {
+            **clean,
+            "PATH": f"{bin_}:{os.environ['PATH']}",
+            "TERM": "dumb",
+            "TW_ACTOR": "ada",
+            "TW_MACHINE_DIR": f"{folder}-machine",  # other tests do not take this one's room
+            "TW_RUNTIME_DIR": _runtime_folder(),
+            **environ,
+        }
         folder.mkdir(parents=True, exist_ok=True)
 
     def __enter__(self):
@@ -125,6 +153,8 @@ class Shell:
     def _is_ours(self, process: psutil.Process) -> bool:
         here = str(self.folder)
         cwd = process.cwd()
+        if "supervise" in process.cmdline():
+            return False
         return cwd == here or cwd.startswith(here + "/") or here in process.environ().get("TW_ATTEMPT_DIR", "")
 
 

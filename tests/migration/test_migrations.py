@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
 
 from build import NOW, database
 from trainwright.core.errors import BackendError
@@ -31,7 +32,7 @@ def shape(path: Path) -> Shape:
 def migrated(folder: Path) -> Path:
     path = folder / "state.db"
     connect(path).close()
-    upgrade.command.upgrade(upgrade.config(path), "head")
+    command.upgrade(upgrade.config(path), "head")
     return path
 
 

@@ -78,7 +78,7 @@ def _alone(fate: Fate, name: str) -> str:
                 bad += 1
                 if bad > fate.retries[name]:
                     return "failed"
-            case "lost":
+            case _:
                 lost += 1
                 if lost > OURS_BUDGET:
                     return "failed"

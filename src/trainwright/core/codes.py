@@ -90,5 +90,5 @@ CODES: Mapping[str, str] = {
     "TW6303": "the inventory cannot be read",
     "TW6304": "an attempt cannot be told to stop",
     "TW6305": "another project took the room in between",
-    "TW9001": "a plan was compiled without its data pinned",
+    "TW9001": "a mistake of our own",
 }

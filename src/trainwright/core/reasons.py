@@ -83,7 +83,9 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ),
     ReasonCode.INTERRUPTED: Entry("the command was ended from outside with {signal}", "run it again"),
     ReasonCode.TIMED_OUT: Entry("the command took longer than its timeout of {timeout}", "raise timeout: of the step"),
-    ReasonCode.LOST: Entry("its runner died without a result", "give the step retry: or run it again"),
+    ReasonCode.LOST: Entry(
+        "its runner died without a result", "run it again; a lost attempt is repeated up to three times by itself"
+    ),
     ReasonCode.NOT_STARTED: Entry("the command could not be started: {message}", "mend the command or its inputs"),
     ReasonCode.OUTPUT_MISSING: Entry(
         "ended well but did not write the output {output}",
@@ -91,7 +93,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ),
     ReasonCode.NOT_PUBLISHED: Entry("its outputs could not be stored: {message}", "free space and run it again"),
     ReasonCode.GATE_FAILED: Entry(
-        "the check {expression} failed ({values})", "mend what the check measures, or change the check in {file}"
+        "the check {expression} failed ({values})", "mend what the check measures, or change check: of the step"
     ),
     ReasonCode.METADATA_MISSING: Entry("the stage {stage} owes {owed} and the step did not give it"),
     ReasonCode.NOT_A_NUMBER: Entry(

@@ -84,7 +84,9 @@ ENDS = [  # G19: how it ended, its class, the signal shown, the reason shown, th
 
 
 @pytest.mark.parametrize(("end", "kind", "number", "code", "event"), ENDS)
-def test_g19_every_end_has_its_class(end: Ended, kind: X, number: int | None, code: R, event: Event) -> None:
+def test_g19_every_end_has_its_class(
+    end: Ended, kind: ExitClass, number: int | None, code: ReasonCode, event: Event
+) -> None:
     assert classify(end) is kind
     assert signal_of(end) == number
     assert reason_code(end, kind) is code

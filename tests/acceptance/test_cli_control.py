@@ -15,7 +15,7 @@ params: {hold: gate}
 steps:
   first:
     run: |
-      echo started >> "$HERE/starts"
+      echo started | tee -a "$HERE/starts"
       until test -e "$HERE"/${{ params.hold }}; do sleep 0.02; done
       echo done
   second: {run: echo second, depends_on: [first]}

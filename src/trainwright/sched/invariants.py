@@ -1,8 +1,8 @@
 """What must hold whatever the policy decides; checked at every commit and by property tests."""
 
-from trainwright.core.node import Node
+from trainwright.core.node import Node, take
 from trainwright.core.workload import ClusterSnapshot, Placement
-from trainwright.sched.round import after_holding, take
+from trainwright.sched.round import after_holding
 
 
 def broken(snapshot: ClusterSnapshot, placements: tuple[Placement, ...]) -> tuple[Placement, ...]:
@@ -17,7 +17,7 @@ def broken(snapshot: ClusterSnapshot, placements: tuple[Placement, ...]) -> tupl
             bad.append(placement)
             continue
         after = take(node, workload.asked, placement.devices)
-        if _over(after):
+        if after.is_over:
             bad.append(placement)
         else:
             free[placement.node] = after
@@ -28,10 +28,3 @@ def broken(snapshot: ClusterSnapshot, placements: tuple[Placement, ...]) -> tupl
 def _are_devices(devices: tuple[int, ...], count: int, node: Node) -> bool:
     """Tell whether these are as many different devices of the node as were asked for."""
     return len(devices) == len(set(devices)) == count and set(devices) <= {d.index for d in node.devices}
-
-
-def _over(node: Node) -> bool:
-    """Tell whether more is given away than the node has."""
-    free = node.free
-    devices = any(d.free_milli < 0 or d.free_vram_bytes < 0 for d in node.devices)
-    return devices or min(free.cpu_milli, free.memory_bytes, free.gpu_milli) < 0

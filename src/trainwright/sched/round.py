@@ -1,14 +1,9 @@
 """One scheduling round: order, then place on nodes and devices. World in, decisions out."""
 
-from dataclasses import replace
-
-from trainwright.core.node import Device, Node
+from trainwright.core.node import WHOLE, Node, emptied, take, vram_share_bytes
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.resources import Resources
 from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Refusal, Workload
-
-WHOLE = 1000
-"""Thousandths in one GPU."""
 
 
 def schedule(snapshot: ClusterSnapshot) -> tuple[Decision, ...]:
@@ -35,22 +30,12 @@ def after_holding(snapshot: ClusterSnapshot) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def take(node: Node, asked: Resources, devices: tuple[int, ...]) -> Node:
-    """Return the node with less room; amounts may go below zero when a machine shrank under its work."""
-    free = Resources(
-        cpu_milli=node.free.cpu_milli - asked.cpu_milli,
-        memory_bytes=node.free.memory_bytes - asked.memory_bytes,
-        gpu_milli=node.free.gpu_milli - asked.gpu_milli,
-    )
-    taken = tuple(_take_device(d, asked) if d.index in devices else d for d in node.devices)
-    return replace(node, free=free, devices=taken)
-
-
 def never_fits(asked: Resources, nodes: tuple[Node, ...]) -> Reason | None:
     """Return the reason why no node, were it empty, could hold this; None when one could."""
-    if any(not _obstacles(asked, node) for node in nodes):
+    obstacles = [_obstacles(asked, emptied(node)) for node in nodes]
+    nearest = min(obstacles, key=len, default=("no node",))
+    if not nearest:
         return None
-    nearest = min((_obstacles(asked, node) for node in nodes), key=len, default=("no node",))
     shortfall = ", ".join(nearest).replace("free", "has")
     return Reason(ReasonCode.NEVER_FITS, {"shortfall": shortfall, "asked": str(asked)})
 
@@ -63,7 +48,7 @@ def _place(workload: Workload, snapshot: ClusterSnapshot, free: dict[str, Node])
         if not _obstacles(workload.asked, free[name]):
             return Placement(workload.attempt, name, _devices(workload.asked, free[name]))
     first = free[min(free)]
-    holders: list[str] = sorted(w.label for w in snapshot.holding)
+    holders = [*sorted(w.label for w in snapshot.holding), *first.foreign]
     evidence = {
         "shortfall": ", ".join(_obstacles(workload.asked, first)),
         "holders": ", ".join(holders) or "this round",
@@ -82,7 +67,7 @@ def _obstacles(asked: Resources, node: Node) -> tuple[str, ...]:
         return (f"gpu: asked {asked.devices} device(s) with room, free {len(with_room)}",)
     with_room.sort(key=lambda d: (-d.free_vram_bytes, d.index))
     last = with_room[asked.devices - 1]  # the roomiest that do not suffice: memory is what they lack
-    want = Resources(cpu_milli=0, memory_bytes=_vram_bytes(asked, last))
+    want = Resources(cpu_milli=0, memory_bytes=vram_share_bytes(asked, last))
     lack = want.shortfall(Resources(cpu_milli=0, memory_bytes=last.free_vram_bytes))
     return tuple(text.replace("memory", "gpu memory on one device") for text in lack)
 
@@ -92,24 +77,9 @@ def _devices(asked: Resources, node: Node) -> tuple[int, ...]:
     if not asked.gpu_milli:
         return ()
     share = min(asked.gpu_milli, WHOLE)
-    fitting = [d for d in node.devices if d.free_milli >= share and d.free_vram_bytes >= _vram_bytes(asked, d)]
+    fitting = [d for d in node.devices if d.free_milli >= share and d.free_vram_bytes >= vram_share_bytes(asked, d)]
     fitting.sort(key=lambda d: (d.free_milli, d.index))
     return tuple(sorted(d.index for d in fitting[: asked.devices]))
-
-
-def _vram_bytes(asked: Resources, device: Device) -> int:
-    """Return the memory it takes there: a whole GPU all of it, a share what it states, or else its part."""
-    if asked.gpu_milli >= WHOLE:
-        return max(asked.vram_bytes, device.vram_bytes)
-    return asked.vram_bytes or device.vram_bytes * asked.gpu_milli // WHOLE
-
-
-def _take_device(device: Device, asked: Resources) -> Device:
-    return replace(
-        device,
-        free_milli=device.free_milli - min(asked.gpu_milli, WHOLE),
-        free_vram_bytes=device.free_vram_bytes - _vram_bytes(asked, device),
-    )
 
 
 def _order(workload: Workload) -> tuple[int, int, str]:

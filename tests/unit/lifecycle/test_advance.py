@@ -254,7 +254,7 @@ JUDGED = plan(step("a", checks=["auc >= 0.8"]), step("b", needs=["a"]))
     ("metrics", "verdict", "state", "remedy"),
     [
         ({"auc": 0.9}, "passed", "succeeded", None),
-        ({"auc": 0.7}, "failed", "failed", "mend what the check measures, or change the check in ?"),
+        ({"auc": 0.7}, "failed", "failed", "mend what the check measures, or change check: of the step"),
         ({"auc": math.nan}, "not-a-number", "failed", "a value in the check is not a number: look for divergence"),
         ({}, "missing", "failed", "the check needs auc: log it in the step, or promote a model first"),
     ],

@@ -1,5 +1,7 @@
 """Cluster before → decisions."""
 
+from dataclasses import replace
+
 import pytest
 
 from build import GI, NOW, asks, cluster, node, workload
@@ -152,6 +154,15 @@ def test_the_same_snapshot_gives_the_same_decisions_in_whatever_order_work_came(
     first = schedule(cluster(*pending, nodes=(TWO_CARDS,)))
     assert schedule(cluster(*pending, nodes=(TWO_CARDS,))) == first
     assert schedule(cluster(*reversed(pending), nodes=(TWO_CARDS,))) == first
+
+
+def test_what_another_project_holds_is_waited_for_and_named() -> None:
+    busy = replace(node(), free=asks(1, 16), foreign=("train in /home/eve",))
+    refused = schedule(cluster(workload("a", cpu=2), nodes=(busy,)))[0]
+    assert isinstance(refused, Refusal)
+    assert refused.reason.code is ReasonCode.WAITING_FOR_CAPACITY
+    assert refused.reason.sentence() == "waits for room (cpu: asked 2, free 1); held by train in /home/eve"
+    assert never_fits(asks(4), (busy,)) is None
 
 
 def test_nothing_pending_nothing_decided() -> None:

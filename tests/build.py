@@ -20,6 +20,7 @@ from trainwright.core.states import RunState, StepState
 from trainwright.core.workload import ClusterSnapshot, Placement, Workload
 from trainwright.lifecycle.advance import Chance, Happening, advance
 from trainwright.plan.plan import Check, Plan, PlannedInput, PlannedStep, Registration
+from trainwright.plugins.sources.file import FileSource
 from trainwright.plugins.stores.local import LocalContent
 from trainwright.ports.backend import Ended, Running
 from trainwright.ports.testing.clock import BEGINNING, CountingIds, VirtualClock
@@ -266,5 +267,5 @@ def context(folder: Path, *, script: Script | None = None, nodes: tuple[Node, ..
     backend.root = folder / "runs"
     return Context(
         database=database(folder), content=LocalContent(folder / "content"), backend=backend, clock=clock,
-        ids=CountingIds(), project=PROJECT, actor="ada", sources={}, environ={}, here=folder,
+        ids=CountingIds(), project=PROJECT, actor="ada", sources={"file": FileSource()}, environ={}, here=folder,
     )  # fmt: skip

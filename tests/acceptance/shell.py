@@ -209,4 +209,5 @@ def steady(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "HERE")
     text = re.sub(r"(?<=[(/ ])r[a-z0-9]{9}(?=[)/]|$)", "RUN", text, flags=re.MULTILINE)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)", "WHEN", text)
+    text = re.sub(r" #\d+ ", " #N ", text)
     return re.sub(r"\b(after|in) [\d.hms]+s\b", r"\1 LONG", text)

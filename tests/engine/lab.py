@@ -42,21 +42,29 @@ class Death:
 
 
 class MortalDatabase(Database):
-    """Dies before a commit, which then has not happened, or right after it; ``between`` runs before a write."""
+    """Dies before a commit, which then has not happened, or right after it.
+
+    Attributes:
+        before: what somebody else does before our first write, our second …
+        afterwards: what somebody else does after it.
+    """
 
     def __init__(self, path: Path, death: Death) -> None:
         super().__init__(path)
         self.death = death
-        self.between: list[Callable[[], None]] = []
+        self.before: list[Callable[[], None]] = []
+        self.afterwards: list[Callable[[], None]] = []
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
-        if self.between:
-            self.between.pop(0)()
+        if self.before:
+            self.before.pop(0)()
         with super().writing() as rows:
             yield rows
             self.death.here("before commit")
         self.death.here("after commit")
+        if self.afterwards:
+            self.afterwards.pop(0)()
 
 
 class MortalBackend(FakeBackend):

@@ -289,7 +289,7 @@ def test_room_that_another_engine_gave_away_in_between_is_not_given_again(make: 
     theirs, ours = lab.engine("b"), lab.engine("a")
     with lab.database.writing() as rows:
         assert runs.take_lease(rows, RunId("yours"), "b", None, after(15))
-    lab.opened[-1].between = [lambda: None, lambda: theirs.turn() and None]  # type: ignore[attr-defined] # before our commit
+    lab.opened[-1].before = [lambda: None, lambda: theirs.turn() and None]  # type: ignore[attr-defined] # before our commit
     ours.turn()
     assert lab.states("yours")["yours/a/1"] == "starting"
     assert lab.states("mine")["mine/a/1"] == "queued"
@@ -312,12 +312,13 @@ def test_an_engine_that_was_overtaken_while_it_slept_acts_no_more(make: Make, ca
     lab.living.discard("a")
 
     def overtaken() -> None:
+        theirs.turn()  # they start a, which we were about to do
         lab.backend.death = Death(frozenset({1}))
         with pytest.raises(Killed):  # they take a's end, decide b, and do not get to start it
             theirs.turn()
         lab.backend.death = Death()
 
-    slept.between = [lambda: None, lambda: None, overtaken]  # type: ignore[attr-defined] # lease, commit, mark done
+    slept.afterwards = [lambda: None, overtaken]  # type: ignore[attr-defined] # after our lease and our commit
     ours.turn()
     assert lab.attempt("r/b/1", AttemptState.STARTING)
     lab.carry(theirs)
@@ -331,7 +332,7 @@ def test_a_decision_made_on_old_records_is_dropped_and_made_anew(make: Make) -> 
     lab = make(lambda job: Script(lasts_s=None))
     insert(lab.database, ONE)
     engine = lab.engine("a")
-    lab.opened[-1].between = [lambda: None, lambda: lab.stop("r")]  # type: ignore[attr-defined]
+    lab.opened[-1].before = [lambda: None, lambda: lab.stop("r")]  # type: ignore[attr-defined]
     assert not engine.turn()
     assert lab.states() == {"a": "pending", "run": "pending"}
     engine.turn()

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from trainwright.cli import data, pipeline, reading, registry, running, setup
+from trainwright.cli import data, housekeeping, pipeline, reading, registry, running, setup
 from trainwright.cli.errors import USAGE, guarded, show_problem
 from trainwright.core.errors import Problem
 
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
-for module in (pipeline, running, reading, data, registry, setup):
+for module in (pipeline, running, reading, data, registry, housekeeping, setup):
     module.add_to(app)
 
 

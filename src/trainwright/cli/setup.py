@@ -1,11 +1,15 @@
 """Commands about the installation: doctor, completion."""
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trainwright.cli.pipeline import Json
+
+if TYPE_CHECKING:
+    from trainwright.service.finding import Finding
 
 
 class Shell(StrEnum):
@@ -22,17 +26,46 @@ def add_to(app: typer.Typer) -> None:
     app.command()(completion)
 
 
-def doctor(json: Json = False) -> int:
-    """Check what trainwright needs on this machine; each finding comes with its fix."""
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what a power cut or a broken disk left; deletes no data.")
+    ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read and hash all stored content, not only compare sizes.")
+    ] = False,
+    backup: Annotated[
+        Path | None, typer.Option("--backup", metavar="FILE", help="Only write a copy of the database to a new file.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Check this machine and the state folder; each finding comes with its fix."""
     from trainwright.app import open_app
     from trainwright.cli import output
-    from trainwright.service.doctor import examine
+    from trainwright.core.errors import BackendError
+    from trainwright.core.quantity import show_bytes
+    from trainwright.service import doctor as service
 
-    app = open_app()
     try:
-        findings = examine(app.context, app.settings.home)
+        app = open_app()
+    except BackendError as error:
+        if error.problem.code != "TW6202":
+            raise
+        return _report(service.without_database(error.problem), json=json)
+    try:
+        if backup is not None:
+            size_bytes = service.save_database(app.context, backup)
+            output.put(f"{backup}  {show_bytes(size_bytes)}")
+            return 0
+        settings = app.settings
+        findings = service.examine(app.context, settings.home, settings.sockets, deep=deep, repair=repair)
     finally:
         app.database.close()
+    return _report(findings, json=json)
+
+
+def _report(findings: list["Finding"], *, json: bool) -> int:
+    from trainwright.cli import output
+
     if json:
         output.put_json(findings)
     else:

@@ -1,5 +1,8 @@
 """The port to the content store: bytes by what they are."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -44,5 +47,77 @@ class ContentStore(Protocol):
         Raises:
             NotFoundError: no such manifest.
             BackendError: a blob is missing or altered.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many things of so many bytes together."""
+
+    count: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep removed, or would remove.
+
+    Attributes:
+        manifests, blobs: stored content.
+        trees: read-only working copies.
+        drafts: leftovers of what was killed while it wrote.
+        unreadable: manifests that are kept and damaged; while there is one, no blob goes.
+    """
+
+    manifests: Amount = Amount()
+    blobs: Amount = Amount()
+    trees: Amount = Amount()
+    drafts: Amount = Amount()
+    unreadable: tuple[Digest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One thing in the store that is not as it should be.
+
+    Attributes:
+        kind: ``blob`` (damaged), ``missing`` (a blob), ``manifest`` (damaged), ``tree`` (a working copy that was
+            changed) or ``draft`` (a leftover).
+        path: of it.
+        digests: of the content that needs it.
+    """
+
+    kind: str
+    path: Path
+    digests: tuple[Digest, ...] = ()
+
+
+class SupportsUpkeep(Protocol):
+    """A store that can be cleaned and mended."""
+
+    def sweep(self, keep: Collection[Digest], now: datetime, *, dry_run: bool) -> Swept:
+        """Remove what is neither kept nor was stored in the last hour, and what only that needed.
+
+        Waits for whoever publishes. Killed at any moment it leaves everything kept whole.
+
+        Raises:
+            BackendError: something cannot be removed.
+        """
+        ...
+
+    def inspect(self, now: datetime, *, deep: bool) -> tuple[Flaw, ...]:
+        """Return every flaw, by kind and path; ``deep`` reads every byte, else only sizes are compared.
+
+        Raises:
+            BackendError: the store cannot be read.
+        """
+        ...
+
+    def mend(self, flaws: Collection[Flaw], spare: Collection[Digest]) -> None:
+        """Set damaged blobs and manifests aside, remove damaged working copies but those of ``spare``, and leftovers.
+
+        Raises:
+            BackendError: something cannot be moved or removed.
         """
         ...

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 
-from trainwright.runtime import atomic, blobs, content, plainjson
+from trainwright.runtime import atomic, blobs, content, disk, plainjson
+from trainwright.runtime import lock as locks
 from trainwright.runtime.manifest import hex_of
 
 TYPE_CHECKING = False
@@ -30,8 +30,9 @@ def checkout(root: str, digest: str) -> str:
     kept = content.read_manifest(root, digest)
     tree = os.path.join(root, "trees", hex_of(digest))
     files = os.path.join(tree, "files")
-    if not _is_intact(tree, files):
-        _make(root, kept, tree)
+    if not is_intact(tree):
+        with locks.shared(root):
+            _make(root, kept, tree)
     return files if kept.kind == "folder" else os.path.join(files, kept.entries[0].path)
 
 
@@ -43,7 +44,7 @@ def _make(root: str, kept: Manifest, tree: str) -> None:
     draft = os.path.join(root, "tmp", atomic.unique())
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if _is_intact(tree, os.path.join(tree, "files")):
+        if is_intact(tree):
             return
         files = os.path.join(draft, "files")
         blobs.make_folders(files)
@@ -59,11 +60,13 @@ def _make(root: str, kept: Manifest, tree: str) -> None:
         raise blobs.refusal(error, root, "a working copy", kept.size_bytes) from error
     finally:
         os.close(lock)
-        _remove(draft)
-        _remove(draft + ".old")
+        disk.remove(draft)
+        disk.remove(draft + ".old")
 
 
-def _is_intact(tree: str, files: str) -> bool:
+def is_intact(tree: str) -> bool:
+    """Tell whether a copy is what its stamp says."""
+    files = os.path.join(tree, "files")
     try:
         with open(os.path.join(tree, "stamp"), "rb") as file:
             wanted = plainjson.loads(file.read())
@@ -88,10 +91,3 @@ def _stamp(files: str) -> list[list[object]]:
             found.append([name.decode("utf-8", "replace"), facts.st_mode, size, facts.st_mtime_ns, facts.st_ctime_ns])
     top = os.stat(files)
     return [["", top.st_mode, 0, top.st_mtime_ns, top.st_ctime_ns], *sorted(found)]
-
-
-def _remove(folder: str) -> None:
-    """Remove a read-only tree; nothing happens when there is none."""
-    for inner, _, _ in os.walk(os.fsencode(folder)):
-        os.chmod(inner, 0o755)  # noqa: S103 - it is about to go
-    shutil.rmtree(folder, ignore_errors=True)

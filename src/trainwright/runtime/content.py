@@ -1,8 +1,9 @@
 """The local content store: files and folders under the digest of their manifest.
 
 ``blobs/ab/<sha256>`` holds bytes, ``manifests/ab/<sha256>`` what belongs together, ``trees/`` read-only working copies
-(see ``checkout``), ``tmp/`` what is under way. A manifest is written last, after all its blobs are durable, so content
-is there whole or not at all.
+(see ``checkout``), ``tmp/`` what is under way, ``quarantine/`` what was found damaged. A manifest is written last,
+after all its blobs are durable, so content is there whole or not at all. Its mtime says when it was last stored: until
+``sweep.YOUNG_S`` later nobody has to name it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import shutil
 from hashlib import sha256
 
-from trainwright.runtime import atomic, blobs, manifest
+from trainwright.runtime import atomic, blobs, lock, manifest
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -153,6 +154,16 @@ def manifest_file(root: str, digest: str) -> str:
 def _store(root: str, kind: str, files: dict[bytes, bytes]) -> Stored:
     root = os.path.abspath(root)
     names = {name: _utf8(name) for name in files}
+    with lock.shared(root):  # from the first look for a blob to the manifest that names it
+        entries = _store_blobs(root, names, files)
+        content = manifest.Manifest(kind, entries)
+        text = content.text()
+        digest = "sha256:" + sha256(text).hexdigest()
+        _write_manifest(root, digest, text)
+    return Stored(digest, len(entries), content.size_bytes)
+
+
+def _store_blobs(root: str, names: dict[bytes, str], files: dict[bytes, bytes]) -> list[Entry]:
     staging = blobs.Staging(root)
     try:
         entries = []
@@ -162,16 +173,12 @@ def _store(root: str, kind: str, files: dict[bytes, bytes]) -> Stored:
         staging.publish()
     finally:
         staging.discard()
-    content = manifest.Manifest(kind, entries)
-    text = content.text()
-    digest = "sha256:" + sha256(text).hexdigest()
-    _write_manifest(root, digest, text)
-    return Stored(digest, len(entries), content.size_bytes)
+    return entries
 
 
 def _write_manifest(root: str, digest: str, text: bytes) -> None:
     name = manifest_file(root, digest)
-    if os.path.exists(name) and os.path.getsize(name) == len(text):
+    if os.path.exists(name) and os.path.getsize(name) == len(text) and _touch(name):
         return
     folder = os.path.dirname(name)
     blobs.make_folders(folder)
@@ -180,6 +187,15 @@ def _write_manifest(root: str, digest: str, text: bytes) -> None:
         atomic.sync_folder(os.path.dirname(folder))
     except OSError as error:
         raise blobs.refusal(error, root, "the manifest", len(text)) from error
+
+
+def _touch(name: str) -> bool:
+    """Make a manifest young again; tell whether we may."""
+    try:
+        os.utime(name)
+    except OSError:  # another user's: written anew
+        return False
+    return True
 
 
 def _walk(top: bytes, folder: bytes, prefix: bytes, above: tuple[bytes, ...]) -> dict[bytes, bytes]:

@@ -138,6 +138,7 @@ class _Attempt:
         )
         log = os.open(os.path.join(self._folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._limit()
+        raise_open_files()
         try:
             self._limits.enter()
             child = tree.spawn(argv, env, log)
@@ -257,6 +258,17 @@ class _Attempt:
                 return file.read().decode("utf-8", "replace").strip()
         except OSError:
             return "the runner was told to end (SIGTERM)"
+
+
+def raise_open_files() -> None:
+    """Allow as many open files as we may: the customary 1024 are few for loaders of data with many workers."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # unlimited is more than the kernel gives
+        return
 
 
 def size_of(path: str) -> int:

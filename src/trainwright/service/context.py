@@ -8,13 +8,17 @@ from typing import Protocol
 from trainwright.core.clock import Clock
 from trainwright.core.ids import IdSource, ProjectName
 from trainwright.ports.backend import Backend, SupportsFiles
-from trainwright.ports.content import ContentStore
+from trainwright.ports.content import ContentStore, SupportsUpkeep
 from trainwright.ports.source import DataSource
 from trainwright.store.database import Database
 
 
 class LocalBackend(Backend, SupportsFiles, Protocol):
     """A backend on this machine."""
+
+
+class LocalStore(ContentStore, SupportsUpkeep, Protocol):
+    """A content store on this machine; all projects of a state folder share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Context:
     """
 
     database: Database
-    content: ContentStore
+    content: LocalStore
     backend: LocalBackend
     clock: Clock
     ids: IdSource

@@ -1,45 +1,73 @@
 """What this machine lets us do, each finding with its fix."""
 
 import os
+import resource
 import shutil
+import stat
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from trainwright.core.errors import BackendError, Problem
 from trainwright.core.quantity import show_bytes, show_milli
+from trainwright.runtime.limits import find_layout
+from trainwright.runtime.supervisor import is_listening
 from trainwright.service.context import Context
+from trainwright.service.finding import Finding
+from trainwright.service.repair import look_over
+from trainwright.store.backup import back_up, how_to_restore
 from trainwright.store.database import health
 
 LOW_SPACE_BYTES = 2 * 2**30
 """Below this the next checkpoint or dataset may not fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at.
+ENOUGH_FILES = 4096
+"""Open files: a loader of data with eight workers and some shards each comes near 1024."""
 
-    Attributes:
-        needed: whether trainwright cannot work without it.
-        remedy: what to do when it is not ok.
+
+def examine(context: Context, home: Path, sockets: Path, *, deep: bool, repair: bool) -> list[Finding]:
+    """Return every finding, in a fixed order.
+
+    Args:
+        context: of the project.
+        home: the state folder.
+        sockets: folder in which the supervisor listens, when it is private.
+        deep: hash all stored content.
+        repair: mend what can be mended.
+
+    Raises:
+        BackendError: something cannot be mended.
     """
-
-    subject: str
-    ok: bool
-    words: str
-    remedy: str = ""
-    needed: bool = True
-
-
-def examine(context: Context, home: Path) -> list[Finding]:
-    """Return every finding, in a fixed order."""
-    return [
+    database = _database(context)
+    findings = [
         Finding("python", ok=True, words=f"{sys.version.split()[0]} at {sys.executable}"),
         *_programs(),
         *_state(home),
         *_machine(context),
-        *_database(context),
+        _memory_limit(),
+        _open_files(),
+        _supervisor(sockets),
+        database,
     ]
+    if not database.ok:  # who needs what cannot be told without it
+        return findings
+    return [*findings, *look_over(context, deep=deep, repair=repair)]
+
+
+def without_database(problem: Problem) -> list[Finding]:
+    """Return the finding when the database cannot even be opened; the rest cannot be told without it."""
+    return [Finding("database", ok=False, words=problem.message, remedy=how_to_restore(Path(problem.where)))]
+
+
+def save_database(context: Context, target: Path) -> int:
+    """Write a consistent copy of the database to the new file ``target``; return its bytes.
+
+    Raises:
+        ConflictError: ``target`` exists.
+        BackendError: it cannot be written.
+    """
+    return back_up(context.database.path, target)
 
 
 def _programs() -> list[Finding]:
@@ -88,12 +116,56 @@ def _machine(context: Context) -> list[Finding]:
                 needed=False,
             )
         )
+        held = ", ".join(node.foreign) or "nobody but this project"
+        findings.append(Finding("held by", ok=True, words=held))
     return findings
 
 
-def _database(context: Context) -> list[Finding]:
-    with context.database.reading() as rows:
-        words, count = health(rows)
-    return [
-        Finding("database", words == "ok", f"{words}, {count} runs", f"restore a backup of {context.database.path}")
-    ]
+def _memory_limit() -> Finding:
+    layout = find_layout()
+    if layout is not None:
+        return Finding("memory limit", ok=True, words=f"held by cgroup v{layout.version} below {layout.memory}")
+    return Finding(
+        "memory limit",
+        ok=False,
+        words="no cgroup can be made: a watchdog looks twice a second, and a fast one escapes it for that long",
+        remedy="run as a user whose cgroup is delegated: systemd-run --user --scope -p Delegate=yes bash",
+        needed=False,
+    )
+
+
+def _open_files() -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    most = "unlimited" if hard == unlimited else str(hard)
+    return Finding(
+        "open files",
+        ok=soft == unlimited or soft >= ENOUGH_FILES,
+        words=f"{'unlimited' if soft == unlimited else soft} here, {most} for the commands of steps",
+        remedy=f"ulimit -n {most}",
+        needed=False,
+    )
+
+
+def _supervisor(sockets: Path) -> Finding:
+    facts = sockets.lstat() if sockets.exists() else None
+    if facts is None or facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o077:
+        return Finding(
+            "supervisor",
+            ok=False,
+            words="has no private folder to listen in: every step starts an interpreter of its own",
+            remedy="set TW_RUNTIME_DIR to a folder of yours with mode 700",
+            needed=False,
+        )
+    listening = any(is_listening(str(path)) for path in sorted(sockets.glob("*.sock")))
+    return Finding("supervisor", ok=True, words="listening" if listening else "not running; the next step starts it")
+
+
+def _database(context: Context) -> Finding:
+    path = context.database.path
+    try:
+        with context.database.reading() as rows:
+            words, count = health(rows)
+    except BackendError as error:
+        return Finding("database", ok=False, words=error.problem.message, remedy=how_to_restore(path))
+    return Finding("database", ok=words == "ok", words=f"{words}, {count} runs", remedy=how_to_restore(path))

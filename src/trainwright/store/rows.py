@@ -12,8 +12,8 @@ from trainwright.core.run import Attempt, MetricSummary, Run, StepRun
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.store.database import Row, Value
 
-_LARGEST = 2**63
-"""SQLite's integers are smaller than this; a script may log any step."""
+LARGEST = 2**63 - 1
+"""SQLite's largest integer; people and scripts may write larger ones."""
 
 
 def instant(value: datetime | None) -> str | None:
@@ -164,7 +164,7 @@ def metric_values(attempt: Attempt) -> list[dict[str, Value]]:
             "low": number(metric.low),
             "high": number(metric.high),
             "count": metric.count,
-            "last_step": metric.last_step if abs(metric.last_step or 0) < _LARGEST else None,
+            "last_step": metric.last_step if abs(metric.last_step or 0) <= LARGEST else None,
         }
         for name, metric in attempt.metrics.items()
     ]

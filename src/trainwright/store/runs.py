@@ -17,6 +17,7 @@ from trainwright.plan.plan import Plan
 from trainwright.store import journal, registry
 from trainwright.store.database import Row, Rows, Stale, Value
 from trainwright.store.rows import (
+    LARGEST,
     attempt_of,
     attempt_values,
     content_values,
@@ -72,7 +73,8 @@ def run(rows: Rows, run_id: RunId) -> Run | None:
 def run_numbered(rows: Rows, project: ProjectName, number: int) -> Run | None:
     """Return the run with that number, or None."""
     row = rows.one(
-        "SELECT * FROM run WHERE project = :project AND number = :number", {"project": project, "number": number}
+        "SELECT * FROM run WHERE project = :project AND number = :number",
+        {"project": project, "number": min(number, LARGEST)},
     )
     return None if row is None else run_of(row)
 
@@ -81,7 +83,7 @@ def newest_runs(rows: Rows, project: ProjectName, limit: int) -> list[Run]:
     """Return the latest runs, newest first."""
     found = rows.all(
         "SELECT * FROM run WHERE project = :project ORDER BY number DESC LIMIT :limit",
-        {"project": project, "limit": limit},
+        {"project": project, "limit": min(limit, LARGEST)},
     )
     return [run_of(row) for row in found]
 

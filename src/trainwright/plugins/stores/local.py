@@ -1,12 +1,14 @@
 """The content store on a local disk; ``runtime.content`` does the work, since jobs use it too."""
 
+from collections.abc import Collection
+from datetime import datetime
 from pathlib import Path
 
 from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import Digest
-from trainwright.ports.content import ContentStore
-from trainwright.runtime import content
+from trainwright.ports.content import Amount, ContentStore, Flaw, SupportsUpkeep, Swept
+from trainwright.runtime import content, disk, inspection, sweep
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import Manifest
 
@@ -50,6 +52,35 @@ class LocalContent:
         except ContentError as error:
             raise _failure(error) from error
 
+    def sweep(self, keep: Collection[Digest], now: datetime, *, dry_run: bool) -> Swept:
+        """See ``SupportsUpkeep.sweep``."""
+        try:
+            swept = sweep.sweep(self._root, keep, now_s=now.timestamp(), dry_run=dry_run)
+        except ContentError as error:
+            raise _not_kept_up(error) from error
+        return Swept(
+            manifests=_amount(swept.manifests),
+            blobs=_amount(swept.blobs),
+            trees=_amount(swept.trees),
+            drafts=_amount(swept.drafts),
+            unreadable=tuple(map(Digest, swept.unreadable)),
+        )
+
+    def inspect(self, now: datetime, *, deep: bool) -> tuple[Flaw, ...]:
+        """See ``SupportsUpkeep.inspect``."""
+        try:
+            found = inspection.inspect(self._root, now.timestamp() - sweep.YOUNG_S, deep=deep)
+        except ContentError as error:
+            raise _not_kept_up(error) from error
+        return tuple(Flaw(f.kind, Path(f.path), tuple(map(Digest, f.digests))) for f in found)
+
+    def mend(self, flaws: Collection[Flaw], spare: Collection[Digest]) -> None:
+        """See ``SupportsUpkeep.mend``."""
+        try:
+            inspection.mend(self._root, [inspection.Flaw(f.kind, str(f.path), f.digests) for f in flaws], spare)
+        except ContentError as error:
+            raise _not_kept_up(error) from error
+
     def _manifest(self, digest: Digest) -> Manifest:
         try:
             if not Path(content.manifest_file(self._root, digest)).exists():
@@ -71,4 +102,12 @@ def _failure(error: ContentError) -> BackendError:
     return BackendError("TW6101", error.message, remedy=error.remedy)
 
 
-_: type[ContentStore] = LocalContent
+def _not_kept_up(error: ContentError) -> BackendError:
+    return BackendError("TW6102", error.message, remedy=error.remedy)
+
+
+def _amount(tally: disk.Tally) -> Amount:
+    return Amount(tally.count, tally.size_bytes)
+
+
+_: tuple[type[ContentStore], type[SupportsUpkeep]] = (LocalContent, LocalContent)

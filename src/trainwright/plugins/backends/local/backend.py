@@ -78,7 +78,9 @@ class LocalBackend:
             }
             folder.mkdir(parents=True, exist_ok=True)
             self._take_room(job, folder)
-            atomic.create(str(folder / "job.json"), canonical_json(order).encode(), durable=False)
+            text = canonical_json(order).encode()
+            if not atomic.create(str(folder / "job.json"), text, durable=False) and not self._order(folder):
+                atomic.replace(str(folder / "job.json"), text)  # a power cut took the bytes of the first
             if not (folder / "runner.json").exists():
                 self._spawn(job.attempt, folder)
         except OSError as error:
@@ -120,9 +122,9 @@ class LocalBackend:
             return ended
         if not (folder / "job.json").exists():
             return None
-        runner = record.read(folder / "runner.json")
+        runner = record.runner(folder)
         if runner is None:
-            return self._await_runner(attempt, folder)
+            return self._await_runner(attempt, folder) if self._order(folder) else None
         if tree.is_alive(runner):
             return Running(attempt, record.started_at(folder))
         # between our two looks it may have written its result and left
@@ -167,7 +169,7 @@ class LocalBackend:
         in_flight = False
         for attempt in attempts:
             folder = self.folder(attempt)
-            runner = record.read(folder / "runner.json")
+            runner = record.runner(folder)
             if runner is None:
                 in_flight = in_flight or (folder / "job.json").exists()
                 continue
@@ -183,7 +185,7 @@ class LocalBackend:
         """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
         with (folder / "spawned").open("ab") as file:
             file.write(b".")
-        library = self._library(folder)
+        library = str(self._order(folder).get("library", ""))
         socket = self._socket(library)
         if socket is not None and supervisor.request(socket, str(folder), _clean_environment()):
             return
@@ -220,9 +222,9 @@ class LocalBackend:
             self._bundle = bundle.build(str(self._root / ".runtime"), trainwright.__version__)
         return self._bundle
 
-    def _library(self, folder: Path) -> str:
-        order = record.read(folder / "job.json")
-        return str(order["library"]) if order else ""
+    def _order(self, folder: Path) -> dict[str, Plain]:
+        """Return the order of an attempt; empty when a power cut took it."""
+        return record.read(folder / "job.json") or {}
 
     def _reap(self) -> None:
         """Collect runners of ours that have ended."""
@@ -262,9 +264,16 @@ class LocalBackend:
         return self._conclude(attempt, folder, "lost", f"its runner (pid {runner.get('pid')}) died without a result")
 
     def _conclude(self, attempt: AttemptId, folder: Path, cause: str, message: str) -> Ended | None:
-        """Write a result in the place of the runner, unless it did; return what is written."""
+        """Write a result in the place of the runner, unless it did; return what is written.
+
+        None when the order is lost too: then nothing is known of the attempt any more.
+        """
         facts = record.substitute(folder, cause, message, datetime.now(UTC))
-        atomic.create(str(folder / "result.json"), atomic.encode(facts))
+        if facts is None:
+            return None
+        path = str(folder / "result.json")
+        if not atomic.create(path, atomic.encode(facts)) and record.read(folder / "result.json") is None:
+            atomic.replace(path, atomic.encode(facts))  # of a dead runner, and broken: whoever comes first mends it
         return record.result(folder, attempt)
 
 

@@ -14,12 +14,26 @@ from trainwright.runtime import events
 
 
 def read(path: Path) -> dict[str, Plain] | None:
-    """Return a JSON object, or None when there is no such file."""
+    """Return a JSON object, or None when there is no such file or a power cut has taken its bytes."""
     try:
-        found: dict[str, Plain] = json.loads(path.read_bytes())
-    except FileNotFoundError:
+        found: Plain = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
         return None
-    return found
+    return found if isinstance(found, dict) else None
+
+
+def runner(folder: Path) -> dict[str, Plain] | None:
+    """Return who carries an attempt out, or None before somebody does.
+
+    Empty when what was written is lost: the machine went down since, and the runner with it.
+    """
+    try:
+        found: Plain = json.loads((folder / "runner.json").read_bytes())
+    except FileNotFoundError:
+        return {} if (folder / "result.json").exists() else None
+    except ValueError:
+        return {}
+    return _object(found)
 
 
 def started_at(folder: Path) -> datetime:
@@ -32,7 +46,7 @@ def started_at(folder: Path) -> datetime:
 
 
 def result(folder: Path, attempt: AttemptId) -> Ended | None:
-    """Return the end of an attempt, or None before it."""
+    """Return the end of an attempt, or None before it; what a power cut left without its bytes is none."""
     found = read(folder / "result.json")
     if found is None:
         return None
@@ -60,9 +74,14 @@ def _object(value: Plain) -> dict[str, Plain]:
     return value if isinstance(value, dict) else {}
 
 
-def substitute(folder: Path, cause: str, message: str, now: datetime) -> dict[str, Plain]:
-    """Return the result that stands for one the runner could not write, with all that the script told."""
-    job = _object((read(folder / "job.json") or {})["job"])
+def substitute(folder: Path, cause: str, message: str, now: datetime) -> dict[str, Plain] | None:
+    """Return the result that stands for one the runner could not write, with all that the script told.
+
+    None when the order itself is lost.
+    """
+    job = _object((read(folder / "job.json") or {}).get("job"))
+    if not job:
+        return None
     started = read(folder / "started.json")
     metrics, params = events.summary(str(folder / events.FILE))
     return {

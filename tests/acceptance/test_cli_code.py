@@ -13,7 +13,9 @@ PIPELINE = "pipeline: code\nsteps:\n  a: {run: python a.py}\n  b: {run: python b
 def tw(tmp_path):
     with Shell(tmp_path / "p", HERE=str(tmp_path / "p"), HOME=str(tmp_path)) as shell:
         shell.write("code.yaml", PIPELINE)
-        shell.write("a.py", "try:\n    import extra\nexcept ImportError:\n    print('alone')\nelse:\n    print(extra.WORD)\n")
+        shell.write(
+            "a.py", "try:\n    import extra\nexcept ImportError:\n    print('alone')\nelse:\n    print(extra.WORD)\n"
+        )
         shell.write("b.py", "print('b one')\n")
         yield shell
 
@@ -24,7 +26,8 @@ def fingerprint(tw):
     return found["run"]["fingerprint"], found["fingerprint"]["code"], tw.run("logs", "-1").out
 
 
-def test_each_state_of_the_code_has_a_fingerprint_of_its_own(tw, tmp_path):
+@pytest.mark.slow
+def test_each_state_of_the_code_has_a_fingerprint_of_its_own(tw):
     outside = fingerprint(tw)
     assert tw.shell(f"{GIT} init -q && {GIT} add code.yaml a.py b.py && {GIT} commit -qm first").returncode == 0
     clean = fingerprint(tw)

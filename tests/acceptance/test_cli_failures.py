@@ -13,6 +13,11 @@ TRAIN = """\
     out: {model: model}
 """
 
+GATES = """\
+    run: python -c "import trainwright as tw; tw.log(auc=0.75, loss=float('nan'), rate=float('inf'), rows=5)"
+    check: ["auc >= 0.8", "loss < 1", "rate < 10", "recall > 0.5", "rows > 1"]
+"""
+
 
 def training(calls):
     return TRAIN.replace("CALLS", calls)
@@ -33,12 +38,7 @@ STEPS = {
     "killed_inside": ("    run: bash -c 'kill -9 $$'; exit $?\n", 1),
     "segmentation_fault": ("    run: python -c 'import ctypes; ctypes.string_at(0)'\n", 1),
     "terminated": ("    run: kill -TERM $$; sleep 5\n", 1),
-    "gates": (
-        "    run: >-\n      python -c \"import trainwright as tw;"
-        " tw.log(auc=0.75, loss=float('nan'), rate=float('inf'), rows=5)\"\n"
-        '    check: ["auc >= 0.8", "loss < 1", "rate < 10", "recall > 0.5", "rows > 1"]\n',
-        7,
-    ),
+    "gates": (GATES, 7),
     "not_a_metric": ("    run: python -c \"import trainwright as tw; tw.log(loss='small')\"\n", 1),
 }
 
@@ -82,7 +82,7 @@ def test_missing_metadata_is_named_exactly(project):
     project.write("p.yaml", f"pipeline: p\nsteps:\n  a:\n{training('tw.log(loss=0.1)')}")
     said = project.run("run", "p.yaml", code=1)
     assert "owes seed, device and" in said.out
-    assert 'tw.params(seed=7)' in said.out
+    assert "tw.params(seed=7)" in said.out
     project.write("p.yaml", f"pipeline: p\nsteps:\n  a:\n{training('tw.params(seed=1)')}")
     assert "owes device, final_metrics and" in project.run("run", "p.yaml", code=1).out
 

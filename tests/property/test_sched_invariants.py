@@ -73,7 +73,7 @@ def used(snapshot: ClusterSnapshot, placements: list[Placement]) -> Counter[tupl
 
 
 @given(worlds())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_node_and_no_card_is_given_away_beyond_what_it_has(snapshot: ClusterSnapshot) -> None:
     placements = [d for d in schedule(snapshot) if isinstance(d, Placement)]
     total = used(snapshot, placements)
@@ -87,7 +87,7 @@ def test_no_node_and_no_card_is_given_away_beyond_what_it_has(snapshot: ClusterS
 
 
 @given(worlds())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_pending_workload_has_one_decision_and_every_no_has_numbers(snapshot: ClusterSnapshot) -> None:
     decided = schedule(snapshot)
     assert Counter(d.attempt for d in decided) == Counter(w.attempt for w in snapshot.pending)
@@ -101,7 +101,7 @@ def test_every_pending_workload_has_one_decision_and_every_no_has_numbers(snapsh
 
 
 @given(worlds())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_who_is_refused_for_now_fits_an_empty_world_and_who_never_fits_does_not(snapshot: ClusterSnapshot) -> None:
     pending = {w.attempt: w for w in snapshot.pending}
     for refusal in schedule(snapshot):
@@ -111,7 +111,7 @@ def test_who_is_refused_for_now_fits_an_empty_world_and_who_never_fits_does_not(
 
 
 @given(worlds())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_what_a_round_decided_is_found_broken_once_somebody_else_took_the_room(snapshot: ClusterSnapshot) -> None:
     placements = tuple(d for d in schedule(snapshot) if isinstance(d, Placement))
     first = snapshot.nodes[0]

@@ -24,6 +24,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+_PLAIN = (
+    ("Value error, ", ""),
+    ("Input should be a valid integer.*", "not a whole number"),
+    ("Input should be greater than or equal to", "it has to be at least"),
+    (r"Got unexpected extra argument\(s\) \((.*)\)", r"\1 is one word too many"),
+)
+"""How the parser speaks of values, and how we do."""
+
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 for module in (pipeline, running, reading, data, registry, housekeeping, setup):
@@ -85,7 +93,9 @@ def _complain(error: TyperException, words: list[str]) -> None:
         return
     wrong = re.match(r"No such command '([^']*)'(?:.*[Dd]id you mean:? '?([^'?]+))?", message)
     if wrong is None:
-        message = message.replace("Value error, ", "").rstrip(".")
+        for theirs, plain in _PLAIN:
+            message = re.sub(theirs, plain, message)
+        message = message.rstrip(".")
         show_problem(Problem("TW2001", message[:1].lower() + message[1:], remedy=f"see: {_verb(words)} --help"))
         return
     group = _verb(words).removesuffix(f" {wrong[1]}")

@@ -147,8 +147,8 @@ def engine() -> int:
             return 0
         host = app.engine()
         while host.has_work():
-            if not host.turn():
-                host.wait()
+            host.turn()
+            host.wait()
     return 0
 
 

@@ -4,7 +4,7 @@ from trainwright.cli import output
 from trainwright.cli.errors import FAILED, GATE, OK
 from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.reasons import ReasonCode
-from trainwright.core.run import RunView
+from trainwright.core.run import Attempt, RunView
 from trainwright.core.states import RunState, StepState
 from trainwright.plan.plan import Plan
 from trainwright.service import metrics
@@ -78,13 +78,18 @@ def _show_failures(context: Context, view: RunView) -> None:
             output.put(f"  fix:   {step.reason.remedy()}")
         for gate in step.gates:
             output.put(f"  gate:  {gate_line(gate)}")
-        lines = metrics.tail(context, attempt, TAIL) if attempt is not None else []
-        if lines:
-            output.put(f"  last lines of {step.name}:")
-            for line in lines:
-                output.put(f"    {line}".rstrip())
-        elif attempt is not None and attempt.started_at is not None:
-            output.put(f"  {step.name} wrote nothing to its log")
+        if attempt is not None:
+            _show_log(context, attempt)
     skipped = [s.name for s in view.steps if s.state is StepState.SKIPPED]
     if skipped:
         output.put(f"  not run because of it: {', '.join(skipped)}")
+
+
+def _show_log(context: Context, attempt: Attempt) -> None:
+    lines = metrics.tail(context, attempt, TAIL)
+    if lines:
+        output.put(f"  last lines of {attempt.step}:")
+        for line in lines:
+            output.put(f"    {line}".rstrip())
+    elif attempt.started_at is not None:
+        output.put(f"  {attempt.step} wrote nothing to its log")

@@ -12,7 +12,6 @@ from trainwright.core.run import RunView
 from trainwright.core.states import AttemptState, StepState
 from trainwright.service import metrics
 from trainwright.service.context import Context
-from trainwright.store import runs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,14 +51,12 @@ def watch(app: "App", run_id: RunId, interrupts: Interrupts, engine: "Engine") -
     screen = _screen(app.context)
     try:
         while True:
-            changed = engine.turn()
-            with app.database.reading() as rows:
-                view = runs.view(rows, run_id)
+            engine.turn()
+            view = engine.view(run_id)
             screen(view)
             if view.run.state.is_final or interrupts.asked:
                 return view
-            if not changed:
-                engine.wait()
+            engine.wait()
     finally:
         screen.close()
 

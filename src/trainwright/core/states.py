@@ -15,7 +15,10 @@ class RunState(StrEnum):
     @property
     def is_final(self) -> bool:
         """Tell whether nothing more will happen."""
-        return self in {RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED}
+        return self in _FINAL_RUN_STATES
+
+
+_FINAL_RUN_STATES = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED})
 
 
 class StepState(StrEnum):
@@ -32,7 +35,10 @@ class StepState(StrEnum):
     @property
     def is_final(self) -> bool:
         """Tell whether nothing more will happen."""
-        return self not in {StepState.PENDING, StepState.QUEUED, StepState.RUNNING}
+        return self not in _UNFINISHED_STEP_STATES
+
+
+_UNFINISHED_STEP_STATES = frozenset({StepState.PENDING, StepState.QUEUED, StepState.RUNNING})
 
 
 class AttemptState(StrEnum):
@@ -55,12 +61,15 @@ class AttemptState(StrEnum):
     @property
     def holds_room(self) -> bool:
         """Tell whether it holds cpu, memory and devices."""
-        return self in {AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING}
+        return self in _HOLDING
 
 
 FINAL_ATTEMPT_STATES = frozenset(
     {AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED, AttemptState.LOST}
 )
+
+
+_HOLDING = frozenset({AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING})
 
 
 class ExitClass(StrEnum):

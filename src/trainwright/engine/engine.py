@@ -23,6 +23,7 @@ from trainwright.sched.invariants import broken
 from trainwright.sched.round import schedule
 from trainwright.store import journal, registry, runs
 from trainwright.store.database import Database, Rows, Stale
+from trainwright.store.journal import OpenInstruction
 
 LOG = logging.getLogger(__name__)
 
@@ -48,13 +49,20 @@ class World:
     owner_is_gone: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """One claimed run as the last turn left it."""
+@dataclass(slots=True)
+class _Held:
+    """One run that is ours, as the last turn left it.
+
+    Attributes:
+        open: instructions still to be carried out, in order.
+        done: carried out, to be marked by the next commit: a crash before it carries them out again.
+    """
 
     plan: Plan
     code: CodeTree
     view: RunView
+    open: list[OpenInstruction]
+    done: list[int]
 
 
 class Engine:
@@ -62,8 +70,9 @@ class Engine:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._loaded: dict[RunId, _Loaded] = {}
+        self._held: dict[RunId, _Held] = {}
         self._late: list[Happening] = []  # ends that the engine itself concluded while acting
+        self._again = False  # whether the next turn has something to do at once
 
     def turn(self) -> bool:
         """Go once around; tell whether anything changed.
@@ -73,6 +82,7 @@ class Engine:
         now = self._world.clock.now()
         claimed = self._claim(now)
         late, self._late = self._late, []
+        self._again = False
         happened: dict[RunId, Changes] = {}
         for run_id in claimed:
             with self._apart(run_id):
@@ -85,24 +95,35 @@ class Engine:
         for run_id in claimed:
             with self._apart(run_id):
                 self._perform(run_id)
-        self._forget_finished()
+        self._again = self._again or bool(self._late)
         return changed or bool(self._late)
 
     def wait(self, seconds: float = LONGEST_WAIT_S) -> None:
-        """Return when an attempt may have ended, a repetition is due, or after ``seconds``."""
+        """Return when an attempt may have ended, a repetition is due, or after ``seconds``.
+
+        Returns at once after a turn that left something to do.
+        """
+        if self._again:
+            return
         now = self._world.clock.now()
-        live = [a.id for loaded in self._loaded.values() for a in loaded.view.attempts if a.state.holds_room]
+        attempts = [a for held in self._held.values() for a in held.view.attempts if not a.state.is_final]
+        live = [a.id for a in attempts if a.state.holds_room]
         due = [
-            (a.not_before - now).total_seconds()
-            for loaded in self._loaded.values()
-            for a in loaded.view.attempts
-            if a.state is AttemptState.QUEUED and a.not_before is not None and a.not_before > now
+            (a.not_before - now).total_seconds() for a in attempts if a.not_before is not None and a.not_before > now
         ]
         limit = max(0.0, min([seconds, *due]))
         if live:
             self._world.backend.wait(live, limit)
         else:
             self._world.clock.sleep(limit)
+
+    def view(self, run_id: RunId) -> RunView:
+        """Return the records of a run: those of the last turn when it is ours, else as they are in the store."""
+        held = self._held.get(run_id)
+        if held is not None:
+            return held.view
+        with self._world.database.reading() as rows:
+            return runs.view(rows, run_id)
 
     def has_work(self) -> bool:
         """Tell whether the project has an unfinished run, whoever holds it."""
@@ -116,10 +137,10 @@ class Engine:
             yield
         except BackendError as error:
             LOG.warning("the turn of a run failed: %s", error.problem.message, extra={"run": run_id})
-            self._loaded.pop(run_id, None)
+            self._held.pop(run_id, None)
         except Exception:
             LOG.exception("the turn of a run failed", extra={"run": run_id})
-            self._loaded.pop(run_id, None)
+            self._held.pop(run_id, None)
 
     # claim and load
 
@@ -129,12 +150,11 @@ class Engine:
         with world.database.reading() as rows:
             heads = runs.unfinished(rows, world.project)
         mine = [head for head in heads if self._holds(head, now) or self._takes(head, now)]
-        before, self._loaded = self._loaded, {}
-        with world.database.reading() as rows:
-            for head in mine:
-                with self._apart(head.run):
-                    self._loaded[head.run] = self._load(rows, head, before.get(head.run))
-        return list(self._loaded)
+        before, self._held = self._held, {}
+        for head in mine:
+            with self._apart(head.run):
+                self._held[head.run] = self._load(head, before.get(head.run))
+        return list(self._held)
 
     def _holds(self, head: runs.Head, now: datetime) -> bool:
         """Tell whether the lease is ours for a good while yet."""
@@ -151,65 +171,64 @@ class Engine:
         with world.database.writing() as rows:
             return runs.take_lease(rows, head.run, world.owner, owner, now + runs.LEASE)
 
-    def _load(self, rows: Rows, head: runs.Head, loaded: _Loaded | None) -> _Loaded:
+    def _load(self, head: runs.Head, held: _Held | None) -> _Held:
         """Return a run's records; the last turn's when nobody wrote since."""
-        if loaded is not None and loaded.view.run.revision == head.revision:
-            return loaded
-        view = runs.view(rows, head.run)
-        if loaded is not None:
-            return replace(loaded, view=view)
-        code = runs.fingerprint(rows, view.run.project, view.run.fingerprint).code
-        plan = runs.plan(rows, view.run.project, view.run.plan_digest)
-        return _Loaded(plan, CodeTree(code.tree, code.folder), view)
+        if held is not None and held.view.run.revision == head.revision:
+            return held
+        with self._world.database.reading() as rows:
+            view = runs.view(rows, head.run)
+            todo = journal.open_instructions(rows, head.run)
+            if held is not None:
+                todo = [item for item in todo if item.seq not in held.done]
+                return _Held(held.plan, held.code, view, todo, held.done)
+            code = runs.fingerprint(rows, view.run.project, view.run.fingerprint).code
+            plan = runs.plan(rows, view.run.project, view.run.plan_digest)
+        return _Held(plan, CodeTree(code.tree, code.folder), view, todo, [])
 
-    def _with_registry(self, loaded: _Loaded, something_happened: bool) -> RunView:  # noqa: FBT001 - private
+    def _with_registry(self, held: _Held, something_happened: bool) -> RunView:  # noqa: FBT001 - private
         """Return the view with the registry's present baselines and next versions, when a decision may need them."""
-        if loaded.view.next_versions and not something_happened:
-            return loaded.view
-        models = {s.baseline_model for s in loaded.plan.steps if s.baseline_model}
-        models |= {s.registration.model for s in loaded.plan.steps if s.registration}
+        if held.view.next_versions and not something_happened:
+            return held.view
+        models = {s.baseline_model for s in held.plan.steps if s.baseline_model}
+        models |= {s.registration.model for s in held.plan.steps if s.registration}
         if not models:
-            return loaded.view
+            return held.view
         project = self._world.project
         with self._world.database.reading() as rows:
             found = {name: registry.baseline(rows, project, name, "production") for name in sorted(models)}
             numbers = {name: registry.next_version(rows, project, name) for name in sorted(models)}
         baselines = {name: value for name, value in found.items() if value is not None}
-        return replace(loaded.view, baselines=baselines, next_versions=numbers)
+        return replace(held.view, baselines=baselines, next_versions=numbers)
 
     # observe and decide
 
     def _decide(self, run_id: RunId, late: Iterable[Happening], now: datetime) -> Changes:
         """Return what follows for a run from what the backend says and what the engine concluded."""
-        loaded = self._loaded[run_id]
-        seen = [*self._observe(loaded.view), *late]
-        loaded = self._loaded[run_id] = replace(loaded, view=self._with_registry(loaded, bool(seen)))
-        return advance(loaded.plan, loaded.view, seen, now, self._world.chance())
+        held = self._held[run_id]
+        seen = [*self._observe(held), *late]
+        held.view = self._with_registry(held, bool(seen))
+        return advance(held.plan, held.view, seen, now, self._world.chance())
 
-    def _observe(self, view: RunView) -> Iterable[Happening]:
-        for attempt in view.attempts:
+    def _observe(self, held: _Held) -> Iterable[Happening]:
+        for attempt in held.view.attempts:
             if not attempt.state.holds_room:
                 continue
-            seen = self._world.backend.observe(attempt.id)
-            if seen is None:
-                seen = self._unheard(attempt)
-            if seen is not None and not (attempt.state is AttemptState.RUNNING and not isinstance(seen, Ended)):
+            seen = self._world.backend.observe(attempt.id) or self._unheard(held, attempt)
+            if seen is not None and (isinstance(seen, Ended) or attempt.state is not AttemptState.RUNNING):
                 yield seen
 
-    def _unheard(self, attempt: Attempt) -> Ended | None:
+    def _unheard(self, held: _Held, attempt: Attempt) -> Ended | None:
         """Conclude what it means that the backend has never heard of an attempt."""
-        with self._world.database.reading() as rows:
-            waiting = {o.instruction.attempt for o in journal.open_instructions(rows, attempt.run)}
-        if attempt.id in waiting:
+        if any(item.instruction.attempt == attempt.id for item in held.open):
             return None  # the instruction that starts or stops it is still to be carried out
         cause = "stopped" if attempt.state is AttemptState.STOPPING else "lost"
         return Ended(attempt.id, attempt.token, cause, self._world.clock.now())
 
     def _place(self, happened: dict[RunId, Changes], now: datetime) -> dict[RunId, Changes]:
         """Return what the scheduler's word on every attempt that waits for room changes, on top of ``happened``."""
-        views = {run_id: applied(self._loaded[run_id].view, changes) for run_id, changes in happened.items()}
+        views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
         pending = [
-            _workload(attempt, self._loaded[run_id].plan, view.run)
+            _workload(attempt, self._held[run_id].plan, view.run)
             for run_id, view in views.items()
             for attempt in view.attempts
             if attempt.state is AttemptState.QUEUED and (attempt.not_before is None or attempt.not_before <= now)
@@ -222,17 +241,17 @@ class Engine:
         snapshot = ClusterSnapshot(
             self._world.backend.nodes(), tuple(pending), tuple(w for w in holding if w.attempt not in freed)
         )
-        decisions: dict[RunId, list[Decision]] = {}
+        words: dict[RunId, list[Decision]] = {}
         for decision in schedule(snapshot):
-            decisions.setdefault(_run_of(decision), []).append(decision)
+            words.setdefault(_run_of(decision), []).append(decision)
         return {
-            run_id: advance(self._loaded[run_id].plan, views[run_id], words, now, self._world.chance())
-            for run_id, words in decisions.items()
+            run_id: advance(self._held[run_id].plan, views[run_id], decisions, now, self._world.chance())
+            for run_id, decisions in words.items()
         }
 
     def _holding(self, rows: Rows) -> tuple[Workload, ...]:
         found: list[Workload] = []
-        plans: dict[RunId, Plan] = {run_id: loaded.plan for run_id, loaded in self._loaded.items()}
+        plans: dict[RunId, Plan] = {run_id: held.plan for run_id, held in self._held.items()}
         for attempt, run in runs.holding(rows, self._world.project):
             if run.id not in plans:
                 plans[run.id] = runs.plan(rows, run.project, run.plan_digest)
@@ -247,23 +266,28 @@ class Engine:
         What happened is written also when there is no room any more for what was to follow: two runs that each wait
         for the room of the other's ended attempt would else wait for ever.
         """
-        if not (happened or placed):
+        held = self._held[run_id]
+        if not (happened or placed or held.done):
             return False
-        loaded = self._loaded[run_id]
         try:
             with self._world.database.writing() as rows:
-                changes = happened.then(placed) if self._has_room(rows, loaded, happened, placed) else happened
-                if not changes:
-                    return False
-                run = runs.apply(rows, loaded.view.run, changes, now, self._world.owner)
+                changes = happened.then(placed) if self._has_room(rows, held, happened, placed) else happened
+                journal.mark_done(rows, held.done, now)
+                written = runs.apply(rows, held.view.run, changes, now, self._world.owner) if changes else None
         except Stale as stale:
             LOG.info("decision dropped as stale", extra={"run": run_id, "cause": str(stale)})
-            del self._loaded[run_id]
+            del self._held[run_id]
+            self._again = True
             return False
-        self._loaded[run_id] = replace(loaded, view=replace(applied(loaded.view, changes), run=run))
+        held.done = []
+        if written is None:
+            return False
+        run, opened = written
+        held.open += opened
+        held.view = replace(applied(held.view, changes), run=run)
         return True
 
-    def _has_room(self, rows: Rows, loaded: _Loaded, happened: Changes, placed: Changes) -> bool:
+    def _has_room(self, rows: Rows, held: _Held, happened: Changes, placed: Changes) -> bool:
         """Hold the placements against what is committed by now: nobody else may have been given the room."""
         started = {i.attempt for i in placed.instructions if i.act is Act.START}
         if not started:
@@ -273,7 +297,7 @@ class Engine:
         nodes = self._world.backend.nodes()
         snapshot = ClusterSnapshot(
             nodes,
-            tuple(_workload(replace(a, devices=()), loaded.plan, loaded.view.run) for a in attempts),
+            tuple(_workload(replace(a, devices=()), held.plan, held.view.run) for a in attempts),
             tuple(w for w in self._holding(rows) if w.attempt not in ended),
         )
         return not broken(snapshot, tuple(Placement(a.id, nodes[0].name, a.devices) for a in attempts))
@@ -282,30 +306,28 @@ class Engine:
 
     def _perform(self, run_id: RunId) -> None:
         """Carry out the open instructions of a run, in order; each may be carried out again after a crash."""
-        if run_id not in self._loaded:
+        held = self._held.get(run_id)
+        if held is None or not held.open:
             return
-        with self._world.database.reading() as rows:
-            todo = journal.open_instructions(rows, run_id)
-        done = [item.seq for item in todo if self._carry_out(run_id, item.instruction)]
-        if done:
-            with self._world.database.writing() as rows:
-                journal.mark_done(rows, done, self._world.clock.now())
+        for item in list(held.open):
+            if self._carry_out(held, item.instruction):
+                held.open.remove(item)
+                held.done.append(item.seq)
 
-    def _carry_out(self, run_id: RunId, instruction: Instruction) -> bool:
+    def _carry_out(self, held: _Held, instruction: Instruction) -> bool:
         """Do one act; tell whether it is over, so that nobody has to do it again.
 
         A start that failed for good stays open until the attempt's end is written: a crash in between repeats it
         and finds the same end. A stop that failed is tried again: its attempt still holds its room.
         """
-        loaded = self._loaded[run_id]
-        attempt = next((a for a in loaded.view.attempts if a.id == instruction.attempt), None)
+        attempt = next((a for a in reversed(held.view.attempts) if a.id == instruction.attempt), None)
         if attempt is None:
             return False  # decided by another engine, which has taken the run over
         try:
             if instruction.act is Act.STOP and not attempt.state.is_final:
                 self._world.backend.stop(attempt.id, instruction.why)
             elif attempt.state in {AttemptState.STARTING, AttemptState.RUNNING}:
-                self._world.backend.start(build_job(loaded.plan, loaded.view, attempt.id, loaded.code))
+                self._world.backend.start(build_job(held.plan, held.view, attempt, held.code))
         except BackendError as error:
             LOG.warning("act failed", extra={"attempt": attempt.id, "act": instruction.act, "error": str(error)})
             if instruction.act is Act.START and not error.transient:
@@ -323,19 +345,15 @@ class Engine:
         now = self._world.clock.now()
         self._late.append(Ended(attempt.id, attempt.token, "not-started", now, message=message))
 
-    def _forget_finished(self) -> None:
-        self._loaded = {i: loaded for i, loaded in self._loaded.items() if not loaded.view.run.state.is_final}
-
 
 def _workload(attempt: Attempt, plan: Plan, run: Run) -> Workload:
     step = plan.step(attempt.step)
-    position = next(i for i, s in enumerate(plan.steps) if s.name == attempt.step)
     return Workload(
         attempt=attempt.id,
         label=f"{run.pipeline}#{run.number}/{attempt.step}",
         asked=step.resources,
         run_number=run.number,
-        position=position,
+        position=plan.positions[attempt.step],
         queued_at=attempt.queued_at,
         devices=attempt.devices,
     )

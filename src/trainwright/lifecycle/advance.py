@@ -71,7 +71,8 @@ class _Turn:
 
     def of_step(self, name: StepName) -> list[Attempt]:
         """Return the attempts at a step, oldest first."""
-        return [a for a in self.attempts.values() if a.step == name]
+        count = self.steps[name].attempts
+        return [self.attempts[attempt_id(self.run.id, name, number)] for number in range(1, count + 1)]
 
 
 def advance(plan: Plan, view: RunView, happenings: Sequence[Happening], now: datetime, chance: Chance) -> Changes:
@@ -105,7 +106,9 @@ def _take_in(turn: _Turn, happening: Happening) -> None:
             if _feed(turn, attempt, Event.PLACED, devices=devices, reason=None):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
         case _:
-            if attempt.state is AttemptState.QUEUED and happening.reason != attempt.reason:
+            # the code only: numbers and names change with every attempt that ends, and are looked up when asked for
+            known = attempt.reason.code if attempt.reason else None
+            if attempt.state is AttemptState.QUEUED and happening.reason.code != known:
                 turn.attempts[attempt.id] = replace(attempt, reason=happening.reason)
 
 
@@ -217,7 +220,7 @@ def _new_attempt(turn: _Turn, planned: PlannedStep, at: datetime, reason: Reason
         reason=reason,
     )
     turn.attempts[attempt.id] = attempt
-    turn.inputs[attempt.id] = inputs_of(turn.plan, turn.current(), planned)
+    turn.inputs[attempt.id] = inputs_of(turn.plan, (*turn.view.outputs, *turn.outputs), planned)
     turn.steps[planned.name] = replace(step, state=StepState.QUEUED, attempts=number, reason=reason)
 
 
@@ -310,8 +313,8 @@ def _changes(turn: _Turn) -> Changes:
     steps_before = {s.name: s for s in turn.view.steps}
     return Changes(
         run=turn.run if turn.run != turn.view.run else None,
-        steps=tuple(s for s in turn.steps.values() if s != steps_before[s.name]),
-        attempts=tuple(a for a in turn.attempts.values() if a != before.get(a.id)),
+        steps=tuple(s for s in turn.steps.values() if s is not steps_before[s.name] and s != steps_before[s.name]),
+        attempts=tuple(a for a in turn.attempts.values() if a is not before.get(a.id) and a != before.get(a.id)),
         inputs=turn.inputs,
         outputs=tuple(turn.outputs),
         models=tuple(turn.models),

@@ -1,19 +1,26 @@
 """From a planned step to the portable job of one attempt."""
 
-from trainwright.core.artifact import Input
-from trainwright.core.ids import AttemptId
+from trainwright.core.artifact import Input, Output
 from trainwright.core.job import CodeTree, Command, JobSpec
-from trainwright.core.run import RunView
+from trainwright.core.run import Attempt, RunView
 from trainwright.plan.plan import Plan, PlannedStep
 
 GRACE_S = 10.0
 """Seconds between TERM and KILL; long enough to save a small checkpoint."""
 
 
-def inputs_of(plan: Plan, view: RunView, step: PlannedStep) -> tuple[Input, ...]:
-    """Return what the step reads, resolved to content; every step before it has succeeded."""
+def inputs_of(plan: Plan, outputs: tuple[Output, ...], step: PlannedStep) -> tuple[Input, ...]:
+    """Return what the step reads, resolved to content.
+
+    Args:
+        plan: of the run.
+        outputs: of the run so far, oldest first; every step before this one has succeeded.
+        step: to be attempted.
+    """
+    if not step.inputs:
+        return ()
     pinned = {d.name: d for d in plan.data}
-    made = {(o.step, o.name): o for o in view.outputs}  # the last attempt's stands: outputs come oldest first
+    made = {(o.step, o.name): o for o in outputs}  # the last attempt's stands
     found: list[Input] = []
     for planned in step.inputs:
         if planned.step is None:
@@ -25,12 +32,11 @@ def inputs_of(plan: Plan, view: RunView, step: PlannedStep) -> tuple[Input, ...]
     return tuple(found)
 
 
-def build_job(plan: Plan, view: RunView, attempt: AttemptId, code: CodeTree) -> JobSpec:
+def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> JobSpec:
     """Return the job of an attempt: same plan and records, same job."""
-    record = next(a for a in view.attempts if a.id == attempt)
     step = plan.step(record.step)
     return JobSpec(
-        attempt=attempt,
+        attempt=record.id,
         run=view.run.id,
         project=view.run.project,
         pipeline=plan.pipeline,
@@ -39,7 +45,7 @@ def build_job(plan: Plan, view: RunView, attempt: AttemptId, code: CodeTree) -> 
         token=record.token,
         command=step.command or Command(),
         env=step.env,
-        inputs=view.inputs.get(attempt, ()),
+        inputs=view.inputs.get(record.id, ()),
         outputs=step.outputs,
         params=plan.params,
         code=code,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from trainwright.core.artifact import ArtifactKind, PinnedData
 from trainwright.core.codec import digest_of
@@ -87,7 +88,7 @@ class PlannedStep:
     baseline_required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the index below is made once and kept
 class Plan:
     """A compiled pipeline.
 
@@ -110,6 +111,11 @@ class Plan:
         """Return ``sha256:…`` of its canonical JSON."""
         return Digest(digest_of(self))
 
+    @cached_property
+    def positions(self) -> Mapping[StepName, int]:
+        """Return each step's place in ``steps``."""
+        return {step.name: place for place, step in enumerate(self.steps)}
+
     def step(self, name: StepName) -> PlannedStep:
         """Return the step of that name."""
-        return next(s for s in self.steps if s.name == name)
+        return self.steps[self.positions[name]]

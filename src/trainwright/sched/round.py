@@ -13,12 +13,19 @@ def schedule(snapshot: ClusterSnapshot) -> tuple[Decision, ...]:
     it busy, and every step ends. Same snapshot, same decisions.
     """
     free = {node.name: node for node in after_holding(snapshot)}
+    refused: dict[Resources, Reason] = {}  # room only shrinks within a round: what did not fit once never does again
+    holders = sorted(workload.label for workload in snapshot.holding)
     decisions: list[Decision] = []
     for workload in sorted(snapshot.pending, key=_order):
-        decision = _place(workload, snapshot, free)
-        if isinstance(decision, Placement):
-            free[decision.node] = take(free[decision.node], workload.asked, decision.devices)
-        decisions.append(decision)
+        outcome = refused.get(workload.asked) or _place(workload.asked, snapshot, free, holders)
+        if isinstance(outcome, Reason):
+            refused[workload.asked] = outcome
+            decisions.append(Refusal(workload.attempt, outcome))
+        else:
+            node, devices = outcome
+            free[node] = take(free[node], workload.asked, devices)
+            holders.append(workload.label)
+            decisions.append(Placement(workload.attempt, node, devices))
     return tuple(decisions)
 
 
@@ -40,20 +47,22 @@ def never_fits(asked: Resources, nodes: tuple[Node, ...]) -> Reason | None:
     return Reason(ReasonCode.NEVER_FITS, {"shortfall": shortfall, "asked": str(asked)})
 
 
-def _place(workload: Workload, snapshot: ClusterSnapshot, free: dict[str, Node]) -> Decision:
-    impossible = never_fits(workload.asked, snapshot.nodes)
+def _place(
+    asked: Resources, snapshot: ClusterSnapshot, free: dict[str, Node], holders: list[str]
+) -> tuple[str, tuple[int, ...]] | Reason:
+    """Return node and devices for this much, or why there are none."""
+    impossible = never_fits(asked, snapshot.nodes)
     if impossible is not None:
-        return Refusal(workload.attempt, impossible)
+        return impossible
     for name in sorted(free):
-        if not _obstacles(workload.asked, free[name]):
-            return Placement(workload.attempt, name, _devices(workload.asked, free[name]))
+        if not _obstacles(asked, free[name]):
+            return name, _devices(asked, free[name])
     first = free[min(free)]
-    holders = [*sorted(w.label for w in snapshot.holding), *first.foreign]
     evidence = {
-        "shortfall": ", ".join(_obstacles(workload.asked, first)),
-        "holders": ", ".join(holders) or "this round",
+        "shortfall": ", ".join(_obstacles(asked, first)),
+        "holders": ", ".join((*holders, *first.foreign)) or "nobody we know of",
     }
-    return Refusal(workload.attempt, Reason(ReasonCode.WAITING_FOR_CAPACITY, dict(evidence)))
+    return Reason(ReasonCode.WAITING_FOR_CAPACITY, dict(evidence))
 
 
 def _obstacles(asked: Resources, node: Node) -> tuple[str, ...]:

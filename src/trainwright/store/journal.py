@@ -27,8 +27,8 @@ class OpenInstruction:
     instruction: Instruction
 
 
-def record_changes(rows: Rows, run: Run, changes: Changes, now: datetime) -> None:
-    """Write the events of a turn and put its instructions into the outbox."""
+def record_changes(rows: Rows, run: Run, changes: Changes, now: datetime) -> list[OpenInstruction]:
+    """Write the events of a turn and put its instructions into the outbox; return those."""
     for attempt in changes.attempts:
         add_event(rows, run, f"runs/{attempt.id}", attempt.state, attempt.reason, now)
     for step in changes.steps:
@@ -40,12 +40,20 @@ def record_changes(rows: Rows, run: Run, changes: Changes, now: datetime) -> Non
         )  # fmt: skip
     if changes.run is not None:
         add_event(rows, run, f"runs/{run.id}", changes.run.state, changes.run.reason, now)
-    rows.write_many(
-        "INSERT INTO outbox (project, run_id, attempt_id, act, why) VALUES (:project, :run, :attempt, :act, :why)",
-        [
-            {"project": run.project, "run": run.id, "attempt": i.attempt, "act": i.act, "why": i.why}
-            for i in changes.instructions
-        ],
+    return [OpenInstruction(_put(rows, run, i), run.id, i) for i in changes.instructions]
+
+
+def _put(rows: Rows, run: Run, instruction: Instruction) -> int:
+    return rows.number(
+        "INSERT INTO outbox (project, run_id, attempt_id, act, why) VALUES (:project, :run, :attempt, :act, :why)"
+        " RETURNING seq",
+        {
+            "project": run.project,
+            "run": run.id,
+            "attempt": instruction.attempt,
+            "act": instruction.act,
+            "why": instruction.why,
+        },
     )
 
 
@@ -105,3 +113,10 @@ def mark_done(rows: Rows, seqs: list[int], now: datetime) -> None:
     """Note that instructions have been carried out."""
     done: list[dict[str, Value]] = [{"seq": seq, "now": instant(now)} for seq in seqs]
     rows.write_many("UPDATE outbox SET done_at = :now WHERE seq = :seq", done)
+
+
+def close_instructions(rows: Rows, run: RunId, now: datetime) -> None:
+    """Mark whatever is still open for a run: it has ended, so there is nothing left to carry out."""
+    rows.write(
+        "UPDATE outbox SET done_at = :now WHERE run_id = :run AND done_at IS NULL", {"run": run, "now": instant(now)}
+    )

@@ -154,8 +154,10 @@ def view(rows: Rows, run_id: RunId) -> RunView:
     )
 
 
-def apply(rows: Rows, before: Run, changes: Changes, now: datetime, lease_owner: str) -> Run:
-    """Commit what a turn decided; return the run with its new revision.
+def apply(
+    rows: Rows, before: Run, changes: Changes, now: datetime, lease_owner: str
+) -> tuple[Run, list[journal.OpenInstruction]]:
+    """Commit what a turn decided; return the run with its new revision, and the instructions now open.
 
     Raises:
         Stale: the run was written, or its lease taken, since ``before`` was loaded.
@@ -205,8 +207,10 @@ def apply(rows: Rows, before: Run, changes: Changes, now: datetime, lease_owner:
     )
     for model in changes.models:
         registry.insert_version(rows, before.project, model, now, before.submitted_by)
-    journal.record_changes(rows, before, changes, now)
-    return replace(after, revision=before.revision + 1)
+    opened = journal.record_changes(rows, before, changes, now)
+    if after.state.is_final:
+        journal.close_instructions(rows, before.id, now)
+    return replace(after, revision=before.revision + 1), opened
 
 
 def ask_to_stop(rows: Rows, run_id: RunId, actor: str) -> bool:

@@ -310,3 +310,8 @@ def test_term_reaches_each_process_once(bench: Any, until: Until) -> None:
     (folder / "done").touch()
     runner.wait(10)
     assert terms.read_text() == "term\nterm\n"
+
+
+def test_the_command_may_open_as_many_files_as_the_machine_allows(bench: Any) -> None:
+    result = bench.run(Draft().shell('test "$(ulimit -Sn)" = "$(ulimit -Hn)" && ulimit -Hn'))
+    assert result["exit_code"] == 0, result["log"]

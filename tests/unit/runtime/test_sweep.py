@@ -51,7 +51,7 @@ def everything(store: str) -> list[tuple[str, int, int, bytes]]:
 
 def whole(store: str) -> bool:
     """Tell whether every manifest that is there has all its blobs."""
-    names = [os.path.basename(path) for path in sweep.files(store, "manifests")]
+    names = [Path(path).name for path in sweep.files(store, "manifests")]
     return all(content.has(store, "sha256:" + name) for name in names)
 
 
@@ -70,9 +70,9 @@ def test_what_nothing_names_goes_and_what_it_shares_with_the_rest_stays(store: s
     assert swept.blobs.size_bytes == len("gone!")
     assert swept.trees.size_bytes > len("s" + "gone!")
     assert not content.has(store, gone)
-    assert sorted(os.listdir(os.path.join(store, "trees"))) == [kept[7:], kept[7:] + ".lock"]
+    assert sorted(p.name for p in Path(store, "trees").iterdir()) == [kept[7:], kept[7:] + ".lock"]
     assert Path(content.export(store, kept, str(tmp_path / "out")), "mine").read_text() == "kept"
-    assert os.listdir(os.path.join(store, "tmp")) == []
+    assert list(Path(store, "tmp").iterdir()) == []
     assert counts(sweep.sweep(store, {kept})) == (0, 0, 0, 0)
 
 
@@ -163,9 +163,9 @@ def test_killed_between_any_two_acts_the_store_is_consistent_and_the_next_sweep_
         assert whole(store)
         assert content.has(store, kept)
         sweep.sweep(store, {kept}, now_s=time.time() + 2 * sweep.YOUNG_S)
-        assert [os.path.basename(p) for p in sweep.files(store, "manifests")] == [kept[7:]]
+        assert [Path(p).name for p in sweep.files(store, "manifests")] == [kept[7:]]
         assert len(list(sweep.files(store, "blobs"))) == 2
-        assert not os.path.exists(os.path.join(store, "trees", doomed[0][7:]))
+        assert not Path(store, "trees", doomed[0][7:]).exists()
     assert points > 15
 
 
@@ -199,21 +199,20 @@ def test_a_sweep_waits_for_who_publishes(store: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_being_published_is_never_taken(store: str, tmp_path: Path) -> None:
-    """Everything is old and unnamed; all the same each ``put`` finds its content whole when it returns."""
+    """Each ``put`` shares a blob with content that is just being collected, and is whole when it returns."""
     over = threading.Event()
     failures: list[str] = []
 
     def publish(name: str) -> None:
         for number in range(40):
-            digest = put(store, tmp_path / name, {"same": "for all", "own": f"{number % 3}"})
+            digest = put(store, tmp_path / name, {"same": "for all", "own": f"{name}{number % 3}"})
             if not content.has(store, digest):
                 failures.append(digest)
+            os.utime(content.manifest_file(store, digest), (0, 0))
 
     def collect() -> None:
         while not over.is_set():
-            for path in sweep.files(store, "manifests"):
-                os.utime(path, (0, 0)) if threading.active_count() % 2 else None
-            sweep.sweep(store, NOTHING, older_than_s=1.0)
+            sweep.sweep(store, NOTHING)
 
     collecting = threading.Thread(target=collect)
     publishing = [threading.Thread(target=publish, args=(name,)) for name in "abc"]

@@ -146,7 +146,7 @@ def test_a_refusal_names_who_holds_the_room() -> None:
     assert refused.reason.sentence() == "waits for room (cpu: asked 1, free 0); held by p#1/y, p#2/x"
     alone = schedule(cluster(workload("a", cpu=4), workload("b")))[1]
     assert isinstance(alone, Refusal)
-    assert alone.reason.sentence() == "waits for room (cpu: asked 1, free 0); held by this round"
+    assert alone.reason.sentence() == "waits for room (cpu: asked 1, free 0); held by a"
 
 
 def test_the_same_snapshot_gives_the_same_decisions_in_whatever_order_work_came() -> None:

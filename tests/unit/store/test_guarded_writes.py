@@ -45,7 +45,7 @@ def take(store: Database, owner: str, held_by: str | None) -> bool:
 
 def write(store: Database, before: Run, changes: Changes, owner: str = "one") -> Run:
     with store.writing() as rows:
-        return runs.apply(rows, before, changes, NOW, owner)
+        return runs.apply(rows, before, changes, NOW, owner)[0]
 
 
 def everything(store: Database) -> dict[str, list[tuple[object, ...]]]:

@@ -116,7 +116,7 @@ def test_nobody_else_may_ask(backend: LocalBackend, sockets: Path) -> None:
 def test_a_broken_request_leaves_the_supervisor_serving(backend: LocalBackend, sockets: Path) -> None:
     pid = serving(backend, sockets)
     (socket,) = (sockets).glob("*.sock")
-    assert supervisor.request(str(socket), "/no/such/folder", {}) in {True, False}
+    assert supervisor.request(str(socket), "/no/such/folder", {}) > 0  # forked, and its runner fails alone
     assert run(backend, "after", "exit 5").exit_code == 5
     assert supervisors(sockets) == [pid]
 

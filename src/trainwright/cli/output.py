@@ -5,6 +5,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 from trainwright.core.codec import to_json
 from trainwright.core.quantity import show_duration
@@ -87,37 +88,60 @@ def table(
         stderr: print it as talk.
         one_line: columns that a terminal which is too narrow cuts, rather than wraps.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     lines = [tuple(row) for row in rows]
     filled = [i for i, name in enumerate(columns) if i == 0 or name[:1] == "#" or any(line[i] for line in lines)]
     names = [columns[i] for i in filled]
     lines = [tuple(line[i] for i in filled) for line in lines]
+    if (sys.stderr if stderr else sys.stdout).isatty():
+        _draw(names, lines, one_line, stderr=stderr)
+    else:
+        (say if stderr else put)(plain(names, lines))
+
+
+def plain(names: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table as text: nothing cut, nothing wrapped, nothing at the ends of lines.
+
+    Done without rich, which takes longer to import than a short pipeline to plan.
+    """
+    cells = [[cell.split("\n") for cell in line] for line in (names, *lines)]
+    widths = [max(cell_width(part) for row in cells for part in row[i]) for i in range(len(names))]
+    text = []
+    for row in cells:
+        for depth in range(max(map(len, row))):
+            parts = [cell[depth] if depth < len(cell) else "" for cell in row]
+            padded = (part + " " * (width - cell_width(part)) for part, width in zip(parts, widths, strict=True))
+            text.append((" " * _GAP).join(padded).rstrip())
+    text.insert(max(map(len, cells[0])), "─" * (sum(widths) + _GAP * (len(names) - 1)))
+    return "\n".join(text)
+
+
+def cell_width(text: str) -> int:
+    """Return the columns that a text takes on a screen: two for a wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _draw(names: Sequence[str], lines: Sequence[Sequence[str]], one_line: Collection[str], *, stderr: bool) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     screen = console(stderr=stderr)
-    widths = fitted(names, lines, screen.width)
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for name, width in zip(names, widths, strict=True):
+    for name, width in zip(names, fitted(names, lines, screen.width), strict=True):
         grid.add_column(
             name, width=width, no_wrap=name in one_line, overflow="ellipsis" if name in one_line else "fold"
         )
     for line in lines:
         grid.add_row(*(Text(cell, style=STATE_STYLE.get(cell.split(" ")[-1], "")) for cell in line))
-    if screen.is_terminal:
-        screen.print(grid)
-        return
-    with screen.capture() as written:
-        screen.print(grid)
-    (say if stderr else put)("\n".join(line.rstrip() for line in written.get().rstrip("\n").split("\n")))
+    screen.print(grid)
 
 
 def fitted(names: Sequence[str], lines: Sequence[Sequence[str]], room: int) -> list[int]:
     """Return the width of each column: what it needs, or less for the widest ones until the table fits ``room``."""
-    from rich.cells import cell_len
-
     needed = [
-        max(cell_len(part) for cell in (name, *(line[i] for line in lines)) for part in cell.split("\n"))
+        max(cell_width(part) for cell in (name, *(line[i] for line in lines)) for part in cell.split("\n"))
         for i, name in enumerate(names)
     ]
     excess = sum(needed) + _GAP * (len(names) - 1) - room

@@ -27,13 +27,12 @@ _PATIENCE_S = 2.0
 _LONGEST = 1 << 22
 _LENGTH = struct.Struct(">I")
 _CREDENTIALS = struct.Struct("3i")
-_OK = b"ok"
 
 
-def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> bool:
-    """Ask the supervisor behind ``path`` to run the attempt in ``folder``; tell whether it has forked a runner.
+def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> int:
+    """Ask the supervisor behind ``path`` to run the attempt in ``folder``; return the pid of the runner it forked.
 
-    False means that nobody answered, or not in time. A runner may have been forked all the same: starting another
+    0 means that nobody answered, or not in time. A runner may have been forked all the same: starting another
     one is harmless, since an attempt is taken only once.
     """
     body = b"\0".join([os.fsencode(folder), *(k + b"=" + v for k, v in env.items())])
@@ -42,11 +41,12 @@ def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> bool:
             peer.settimeout(_PATIENCE_S)
             peer.connect(path)
             if _owner(peer) != os.getuid():
-                return False
+                return 0
             peer.sendall(_LENGTH.pack(len(body)) + body)
-            return peer.recv(len(_OK)) == _OK
+            answer = peer.recv(_LENGTH.size)
+            return int(_LENGTH.unpack(answer)[0]) if len(answer) == _LENGTH.size else 0
     except OSError:
-        return False
+        return 0
 
 
 def is_listening(path: str) -> bool:
@@ -99,12 +99,13 @@ def _prepare() -> None:
     """Load what runners need, and keep forks cheap: nothing is collected, nothing is touched."""
     import ctypes
     import gc
+    import resource
     import signal
     import traceback
 
     from trainwright.runtime import checkout, checkpoint, content, runner
 
-    _ = (ctypes.CDLL(None).prctl, traceback, checkout, checkpoint, content, runner)
+    _ = (ctypes.CDLL(None).prctl, resource, traceback, checkout, checkpoint, content, runner)
     signal.signal(signal.SIGCHLD, _reap)  # interrupts the wait for the next request
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -140,9 +141,10 @@ def _answer(listener: socket.socket, peer: socket.socket) -> None:
         if _owner(peer) != os.getuid():
             return
         folder, env = _read(peer)
-        if os.fork() == 0:
+        pid = os.fork()
+        if pid == 0:
             _become_runner(folder, env, (listener, peer))
-        peer.sendall(_OK)
+        peer.sendall(_LENGTH.pack(pid))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"a request failed: {error}\n")
 

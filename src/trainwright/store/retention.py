@@ -22,8 +22,9 @@ _REMOVABLE = f"""
     AND NOT EXISTS (SELECT 1 FROM model_version m WHERE m.run_id = r.id)
     AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run_id = r.id AND a.state NOT IN {_ENDED})
     AND NOT EXISTS (
-        SELECT 1 FROM attempt_input i
-        WHERE i.run_id <> r.id AND substr(i.address, 1, length(r.id) + 7) = 'runs:/' || r.id || '/'
+        SELECT 1 FROM output o JOIN attempt_input i ON i.digest = o.digest
+        WHERE o.run_id = r.id AND i.run_id <> r.id
+        AND substr(i.address, 1, length(r.id) + 7) = 'runs:/' || r.id || '/'
     )
     AND NOT EXISTS (
         SELECT 1 FROM plan p JOIN run o ON o.project = p.project AND o.plan_digest = p.digest
@@ -137,11 +138,10 @@ def needed_now(rows: Rows) -> set[Digest]:
 
 
 def _gathered(named: Iterable[tuple[str, str]]) -> dict[Digest, list[str]]:
-    found: dict[Digest, list[str]] = defaultdict(list)
+    found: dict[Digest, dict[str, None]] = defaultdict(dict)
     for digest, address in named:
-        if address not in found[Digest(digest)]:
-            found[Digest(digest)].append(address)
-    return dict(found)
+        found[Digest(digest)][address] = None
+    return {digest: list(addresses) for digest, addresses in found.items()}
 
 
 def _named_for_good(rows: Rows) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainwright.runtime import atomic, blobs, bundle, content, inspection, leavings
+from trainwright.runtime import atomic, blobs, bundle, content, inspection, leavings, supervisor
 from trainwright.runtime.checkout import checkout, is_intact
 
 
@@ -148,3 +148,15 @@ def test_old_drafts_of_ours_and_bundles_that_are_no_archive_go(tmp_path: Path) -
     assert [one.kind for one in found] == ["bundle", "draft"]
     leavings.mend(found)
     assert [p.exists() for p in (library, garbage, old, young, theirs)] == [True, False, False, True, True]
+
+
+def test_a_supervisor_that_listens_is_seen_without_disturbing_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "runtime.sock")
+    assert not supervisor.is_listening(path)
+    listener = supervisor._listen(path)
+    assert supervisor.is_listening(path)
+    listener.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    listener.close()
+    assert not supervisor.is_listening(path)

@@ -5,7 +5,6 @@ is the order, ``runner.json`` says who carries it out, ``result.json`` is the en
 """
 
 import os
-import select
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from trainwright.core.scalar import Plain
 from trainwright.plugins.backends.local import machine, record
 from trainwright.plugins.backends.local.ledger import Lease, Ledger
 from trainwright.plugins.backends.local.settings import LocalSettings
+from trainwright.plugins.backends.local.watching import Watching
 from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsFiles
 from trainwright.runtime import atomic, bundle, supervisor, tree
 
@@ -46,6 +46,8 @@ class LocalBackend:
         self._ledger = None if settings.ledger is None else Ledger(settings.ledger, str(self._root))
         self._bundle = ""
         self._node: Node | None = None
+        self._watching = Watching()
+        self._began: dict[AttemptId, datetime] = {}
         self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
 
     def folder(self, attempt: AttemptId) -> Path:
@@ -116,17 +118,22 @@ class LocalBackend:
     def observe(self, attempt: AttemptId) -> Observation:
         """See ``Backend.observe``."""
         folder = self.folder(attempt)
-        self._reap()
         ended = record.result(folder, attempt)
         if ended is not None:
+            self._watching.drop(attempt)
+            self._reap()
             return ended
+        if self._watching.is_running(attempt):
+            return Running(attempt, self._since(attempt, folder))
         if not (folder / "job.json").exists():
             return None
         runner = record.runner(folder)
         if runner is None:
             return self._await_runner(attempt, folder) if self._order(folder) else None
         if tree.is_alive(runner):
-            return Running(attempt, record.started_at(folder))
+            self._watching.add(attempt, int(str(runner["pid"])))
+            return Running(attempt, self._since(attempt, folder))
+        self._watching.drop(attempt)
         # between our two looks it may have written its result and left
         return record.result(folder, attempt) or self._give_up(attempt, folder, runner)
 
@@ -147,50 +154,43 @@ class LocalBackend:
         """See ``Backend.wait``."""
         deadline = time.monotonic() + seconds
         while True:
-            watched, in_flight, ended = self._watch(attempts)
-            try:
-                left_s = max(deadline - time.monotonic(), 0.0)
-                if ended or left_s == 0.0:
-                    return
-                poller = select.poll()
-                for fd in watched:
-                    poller.register(fd, select.POLLIN)
-                pause_s = min(left_s, _POLL_S) if in_flight else left_s
-                if poller.poll(pause_s * 1000):
-                    return
-            finally:
-                for fd in watched:
-                    os.close(fd)
+            in_flight = [attempt for attempt in attempts if not self._is_watched(attempt)]
+            left_s = max(deadline - time.monotonic(), 0.0)
+            if any((self.folder(attempt) / "result.json").exists() for attempt in in_flight):
+                return
+            if self._watching.wait(attempts, min(left_s, _POLL_S) if in_flight else left_s) or left_s == 0.0:
+                return
 
-    def _watch(self, attempts: Sequence[AttemptId]) -> tuple[list[int], bool, bool]:
-        """Return descriptors that tell of ends, whether a runner is still to appear, and whether one has ended."""
-        self._reap()
-        watched: list[int] = []
-        in_flight = False
-        for attempt in attempts:
-            folder = self.folder(attempt)
-            runner = record.runner(folder)
-            if runner is None:
-                in_flight = in_flight or (folder / "job.json").exists()
-                continue
-            if (folder / "result.json").exists() or not tree.is_alive(runner):
-                return watched, in_flight, True
-            try:
-                watched.append(os.pidfd_open(int(str(runner["pid"]))))
-            except OSError:  # it ended this moment
-                return watched, in_flight, True
-        return watched, in_flight, False
+    def _is_watched(self, attempt: AttemptId) -> bool:
+        """Tell whether the runner of an attempt is under watch, after looking for it."""
+        if not self._watching.has(attempt):
+            runner = record.runner(self.folder(attempt))
+            if runner is not None and tree.is_alive(runner):
+                self._watching.add(attempt, int(str(runner["pid"])))
+        return self._watching.has(attempt)
+
+    def _since(self, attempt: AttemptId, folder: Path) -> datetime:
+        """Return when the command of a running attempt began; looked up until it is known."""
+        known = self._began.get(attempt)
+        if known is None:
+            known = record.started_at(folder)
+            if (folder / "started.json").exists():
+                self._began[attempt] = known
+        return known
 
     def _spawn(self, attempt: AttemptId, folder: Path) -> None:
         """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
         with (folder / "spawned").open("ab") as file:
             file.write(b".")
-        library = str(self._order(folder).get("library", ""))
+        library = self._build()
         socket = self._socket(library)
-        if socket is not None and supervisor.request(socket, str(folder), _clean_environment()):
+        pid = 0 if socket is None else supervisor.request(socket, str(folder), _clean_environment())
+        if pid:
+            self._watching.add(attempt, pid)
             return
         self._reap()
-        self._children[attempt] = self._detached([library, "run", str(folder)], folder / "runner.log")
+        self._children[attempt] = pid = self._detached([library, "run", str(folder)], folder / "runner.log")
+        self._watching.add(attempt, pid)
         if socket is not None:  # for the next ones; whoever comes second leaves at once
             pid = self._detached([library, "supervise", socket], Path(socket).with_suffix(".log"))
             self._children[AttemptId(f"supervisor {pid}")] = pid

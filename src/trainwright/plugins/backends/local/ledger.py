@@ -50,10 +50,11 @@ class Ledger:
         self._folder = folder
         self._home = home
         self._own = folder / f"{os.getuid()}.json"
+        self._read: dict[Path, tuple[tuple[int, int, int], list[Lease]]] = {}  # by what stat says of the file
 
     def without_others(self, node: Node) -> Node:
         """Return the node with what other projects and users hold taken away, and their names in ``foreign``."""
-        others = [lease for lease in self._living() if lease.home != self._home]
+        others = [lease for lease in self._all() if lease.home != self._home and is_living(lease)]
         for lease in others:
             node = take(node, lease.asked, lease.devices)
         return replace(node, foreign=tuple(sorted(lease.label for lease in others))) if others else node
@@ -68,19 +69,18 @@ class Ledger:
             node: the machine with nothing taken.
         """
         with self._locked():
-            living = [one for one in self._living() if one.folder != lease.folder]
-            others = [one for one in living if one.home != self._home]
+            others = [one for one in self._all() if one.home != self._home and is_living(one)]
             left = node
             for one in (*others, lease):
                 left = take(left, one.asked, one.devices)
             if others and left.is_over:
                 return tuple(sorted(one.label for one in others))
-            mine = [one for one in living if one in self._written(self._own)]
+            mine = [one for one in self._written(self._own) if one.folder != lease.folder and is_living(one)]
             self._write([*mine, lease])
         return ()
 
-    def _living(self) -> list[Lease]:
-        return [lease for path in self._files() for lease in self._written(path) if is_living(lease)]
+    def _all(self) -> list[Lease]:
+        return [lease for path in self._files() for lease in self._written(path)]
 
     def _files(self) -> list[Path]:
         with contextlib.suppress(FileNotFoundError):
@@ -89,14 +89,22 @@ class Ledger:
 
     def _written(self, path: Path) -> list[Lease]:
         try:
-            return [from_json(Lease, one) for one in json.loads(path.read_text(encoding="utf-8"))]
+            facts = path.stat()
+            stamp = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
+            known = self._read.get(path)
+            if known is None or known[0] != stamp:
+                text = path.read_text(encoding="utf-8")
+                self._read[path] = known = (stamp, [from_json(Lease, one) for one in json.loads(text)])
         except (OSError, ValueError, TypeError, AttributeError):
             return []  # another user's broken file must not stop us
+        return known[1]
 
     def _write(self, leases: list[Lease]) -> None:
         draft = self._own.with_suffix(f".{os.getpid()}.tmp")
         draft.write_text(canonical_json(leases), encoding="utf-8")
+        facts = draft.stat()
         draft.replace(self._own)
+        self._read[self._own] = ((facts.st_ino, facts.st_size, facts.st_mtime_ns), leases)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -60,7 +60,7 @@ def tree_hash(folder: Path) -> str:
 
 
 def attempt(tw, run: str = "-1", step: str = "train") -> Path:
-    return home(tw) / "runs" / tw.show(run)["run"]["id"] / step / "1"
+    return home(tw) / "runs" / str(tw.show(run)["run"]["id"]) / step / "1"
 
 
 @pytest.mark.slow

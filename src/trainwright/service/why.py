@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from trainwright.core.artifact import GateResult
+from trainwright.core.codec import decode_float
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView, StepRun
 from trainwright.core.states import AttemptState, StepState
@@ -93,4 +94,6 @@ def _words(reason: Reason | None) -> tuple[str, str]:
 
 
 def _number(value: object) -> str:
+    if isinstance(value, str) and value in {"NaN", "Infinity", "-Infinity"}:
+        value = decode_float(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

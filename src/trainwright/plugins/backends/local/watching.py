@@ -14,9 +14,10 @@ class Watching:
         self._fds: dict[AttemptId, int] = {}
 
     def add(self, attempt: AttemptId, pid: int) -> None:
-        """Watch a runner; one that has gone already, or whose kernel has no pidfd, is simply not watched."""
-        if attempt in self._fds:
+        """Watch a runner in the place of one that has ended; without pidfd, or when it is gone, none is watched."""
+        if self.is_running(attempt):
             return
+        self.drop(attempt)
         try:
             self._fds[attempt] = os.pidfd_open(pid)
         except OSError:

@@ -73,6 +73,18 @@ def _decode(kind: Any, data: Any) -> Any:
     return kind(data) if isinstance(kind, type) and issubclass(kind, Enum) else data
 
 
+def _shape(value: Any) -> Any:
+    """Return the JSON shape of what the encoder does not know; it goes on with what is inside."""
+    if is_dataclass(value):
+        return {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): v for k, v in value.items()}
+    return to_json(value)
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_shape)
+
+
 def encode_float(value: float) -> float | str:
     """Return ``value``, or its word when JSON has no number for it."""
     if math.isfinite(value):
@@ -87,7 +99,10 @@ def decode_float(value: float | str) -> float:
 
 def canonical_json(value: Any) -> str:
     """Return the one text of a value: sorted keys, no spaces, UTF-8 unescaped, no bare NaN."""
-    return json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:  # NaN or infinity somewhere: the slow way turns it into its word
+        return _ENCODER.encode(to_json(value))
 
 
 def digest_of(value: Any) -> str:

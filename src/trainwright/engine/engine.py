@@ -12,6 +12,7 @@ from trainwright.core.clock import Clock
 from trainwright.core.errors import BackendError
 from trainwright.core.ids import ProjectName, RunId
 from trainwright.core.job import CodeTree
+from trainwright.core.node import Node
 from trainwright.core.run import Attempt, Run, RunView
 from trainwright.core.states import AttemptState
 from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Workload
@@ -72,6 +73,7 @@ class Engine:
         self._world = world
         self._held: dict[RunId, _Held] = {}
         self._late: list[Happening] = []  # ends that the engine itself concluded while acting
+        self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
         self._again = False  # whether the next turn has something to do at once
 
     def turn(self) -> bool:
@@ -238,9 +240,8 @@ class Engine:
         freed = {a.id for view in views.values() for a in view.attempts if not a.state.holds_room}
         with self._world.database.reading() as rows:
             holding = self._holding(rows)
-        snapshot = ClusterSnapshot(
-            self._world.backend.nodes(), tuple(pending), tuple(w for w in holding if w.attempt not in freed)
-        )
+        self._nodes = self._world.backend.nodes()
+        snapshot = ClusterSnapshot(self._nodes, tuple(pending), tuple(w for w in holding if w.attempt not in freed))
         words: dict[RunId, list[Decision]] = {}
         for decision in schedule(snapshot):
             words.setdefault(_run_of(decision), []).append(decision)
@@ -294,13 +295,12 @@ class Engine:
             return True
         ended = {a.id for a in happened.attempts if not a.state.holds_room}
         attempts = [a for a in placed.attempts if a.id in started]
-        nodes = self._world.backend.nodes()
         snapshot = ClusterSnapshot(
-            nodes,
+            self._nodes,
             tuple(_workload(replace(a, devices=()), held.plan, held.view.run) for a in attempts),
             tuple(w for w in self._holding(rows) if w.attempt not in ended),
         )
-        return not broken(snapshot, tuple(Placement(a.id, nodes[0].name, a.devices) for a in attempts))
+        return not broken(snapshot, tuple(Placement(a.id, self._nodes[0].name, a.devices) for a in attempts))
 
     # act
 

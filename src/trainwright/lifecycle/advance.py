@@ -189,15 +189,17 @@ def _advance_step(turn: _Turn, planned: PlannedStep) -> None:
 
 
 def _begin_step(turn: _Turn, planned: PlannedStep, step: StepRun) -> None:
-    before = [turn.steps[name] for name in planned.needs]
-    broken: list[Plain] = [s.name for s in before if s.state.is_final and s.state is not StepState.SUCCEEDED]
+    waiting: list[Plain] = []
+    broken: list[Plain] = []
+    for name in planned.needs:
+        state = turn.steps[name].state
+        if state is not StepState.SUCCEEDED:
+            (broken if state.is_final else waiting).append(name)
     if broken:
         _set(turn, step, StepState.SKIPPED, Reason(ReasonCode.UPSTREAM_FAILED, {"steps": broken}))
-        return
-    waiting: list[Plain] = [s.name for s in before if not s.state.is_final]
-    if waiting:
-        reason = Reason(ReasonCode.WAITING_FOR_STEP, {"steps": waiting})
-        if step.reason != reason:
+    elif waiting:
+        if step.reason is None or step.reason.evidence.get("steps") != waiting:
+            reason = Reason(ReasonCode.WAITING_FOR_STEP, {"steps": waiting})
             turn.steps[step.name] = replace(step, reason=reason)
     elif planned.registration is not None:
         _register(turn, planned, step)

@@ -47,6 +47,7 @@ class LocalBackend:
         self._bundle = ""
         self._node: Node | None = None
         self._watching = Watching()
+        self._folders: dict[AttemptId, Path] = {}
         self._began: dict[AttemptId, datetime] = {}
         self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
 
@@ -56,10 +57,14 @@ class LocalBackend:
         Raises:
             BackendError: the name would lead out of the root.
         """
+        known = self._folders.get(attempt)
+        if known is not None:
+            return known
         names = attempt.split("/")
         if len(names) != 3 or any(n.startswith(".") or not n or "\0" in n for n in names):  # noqa: PLR2004 - run/step/number
             raise BackendError("TW6302", f"{attempt!r} does not name an attempt", remedy="name it run/step/number")
-        return self._root.joinpath(*names)
+        self._folders[attempt] = folder = self._root.joinpath(*names)
+        return folder
 
     def nodes(self) -> tuple[Node, ...]:
         """See ``Backend.nodes``."""

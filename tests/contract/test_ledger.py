@@ -96,7 +96,7 @@ def test_a_lease_lives_as_long_as_its_attempt(tmp_path: Path) -> None:
 
 
 def test_another_users_broken_file_stops_nobody(tmp_path: Path) -> None:
-    (tmp_path / "4711.json").write_text("[{half")
+    (tmp_path / "4711-ab.json").write_text("{half")
     ledger = Ledger(tmp_path, "home")
     backend = project(tmp_path, "one")
     assert ledger.without_others(backend.nodes()[0]).foreign == ()

@@ -1,7 +1,7 @@
-"""Who holds what of this machine, over all projects and users: a ledger of small files under one ``flock``.
+"""Who holds what of this machine, over all projects and users: a folder of small files, added to under one ``flock``.
 
-Each user writes a file of their own and reads everybody's. A lease needs no release: it counts as long as its attempt
-has a runner and no result, so what died holds nothing. Two projects never get one GPU.
+A lease is a file that never changes and needs no release: it counts as long as its attempt has a runner and no result,
+so what died holds nothing; its owner's next lease clears it away. Two projects never get one GPU.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from trainwright.core.codec import canonical_json, from_json
@@ -49,8 +50,8 @@ class Ledger:
     def __init__(self, folder: Path, home: str) -> None:
         self._folder = folder
         self._home = home
-        self._own = folder / f"{os.getuid()}.json"
-        self._read: dict[Path, tuple[tuple[int, int, int], list[Lease]]] = {}  # by what stat says of the file
+        self._own = f"{os.getuid()}-"
+        self._read: dict[str, Lease] = {}  # by the name of the file
 
     def without_others(self, node: Node) -> Node:
         """Return the node with what other projects and users hold taken away, and their names in ``foreign``."""
@@ -75,36 +76,41 @@ class Ledger:
                 left = take(left, one.asked, one.devices)
             if others and left.is_over:
                 return tuple(sorted(one.label for one in others))
-            mine = [one for one in self._written(self._own) if one.folder != lease.folder and is_living(one)]
-            self._write([*mine, lease])
+            self._clear()
+            self._write(lease)
         return ()
 
     def _all(self) -> list[Lease]:
-        return [lease for path in self._files() for lease in self._written(path)]
-
-    def _files(self) -> list[Path]:
-        with contextlib.suppress(FileNotFoundError):
-            return sorted(path for path in self._folder.iterdir() if path.suffix == ".json")
-        return []
-
-    def _written(self, path: Path) -> list[Lease]:
+        """Return every lease in the folder, whether it lives or not."""
         try:
-            facts = path.stat()
-            stamp = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
-            known = self._read.get(path)
-            if known is None or known[0] != stamp:
-                text = path.read_text(encoding="utf-8")
-                self._read[path] = known = (stamp, [from_json(Lease, one) for one in json.loads(text)])
-        except (OSError, ValueError, TypeError, AttributeError):
-            return []  # another user's broken file must not stop us
-        return known[1]
+            names = sorted(name for name in os.listdir(self._folder) if name.endswith(".json"))  # noqa: PTH208 - twice a turn
+        except FileNotFoundError:
+            return []
+        self._read = {name: lease for name in names if (lease := self._lease(name)) is not None}
+        return list(self._read.values())
 
-    def _write(self, leases: list[Lease]) -> None:
-        draft = self._own.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text(canonical_json(leases), encoding="utf-8")
-        facts = draft.stat()
-        draft.replace(self._own)
-        self._read[self._own] = ((facts.st_ino, facts.st_size, facts.st_mtime_ns), leases)
+    def _lease(self, name: str) -> Lease | None:
+        known = self._read.get(name)
+        if known is not None:
+            return known
+        try:
+            return from_json(Lease, json.loads((self._folder / name).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return None  # another user's broken file must not stop us
+
+    def _clear(self) -> None:
+        """Remove leases of our own that count no more."""
+        for name, lease in list(self._read.items()):
+            if name.startswith(self._own) and not is_living(lease):
+                (self._folder / name).unlink(missing_ok=True)
+                del self._read[name]
+
+    def _write(self, lease: Lease) -> None:
+        name = f"{self._own}{sha256(lease.folder.encode()).hexdigest()[:24]}.json"
+        draft = self._folder / f"{name}.{os.getpid()}.tmp"
+        draft.write_text(canonical_json(lease), encoding="utf-8")
+        draft.rename(self._folder / name)
+        self._read[name] = lease
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -83,15 +83,26 @@ def ours(folder: Path, text: str, env: dict, steps: int) -> dict:
     (folder / "pipeline.yaml").write_text(text)
     env = env | {"TW_HOME": str(folder / "home"), "TW_RUNTIME_DIR": str(folder / "rt")}
     before, began = cpu_s(), time.perf_counter()
-    subprocess.run([TW, "run", "pipeline.yaml"], cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [TW, "run", "pipeline.yaml"],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
     wall = time.perf_counter() - began
     end_all()
     spent = cpu_s() - before
-    shown = json.loads(subprocess.run([TW, "show", "-1", "--json"], cwd=folder, env=env, capture_output=True, check=True).stdout)
+    shown = json.loads(
+        subprocess.run([TW, "show", "-1", "--json"], cwd=folder, env=env, capture_output=True, check=True).stdout
+    )
     codes = [a["exit_code"] for a in shown["attempts"]]
     assert codes == [0] * (steps + 1), codes
     made = shown["outputs"][0]
-    blob = next(p for p in (folder / "home" / "content" / "blobs").rglob("*") if p.is_file() and p.read_bytes() == b"done\n")
+    blob = next(
+        p for p in (folder / "home" / "content" / "blobs").rglob("*") if p.is_file() and p.read_bytes() == b"done\n"
+    )
     assert made["name"] == "text", blob
     end_all()
     return {"wall_s": wall, "cpu_s": spent}

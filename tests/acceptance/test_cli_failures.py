@@ -31,7 +31,7 @@ STEPS = {
     "silent": ("    run: exit 3\n", 1),
     "stage_metadata_missing": (training("tw.log(loss=0.1)"), 1),
     "stage_metadata_all_missing": (training(""), 1),
-    "not_a_number": (training("tw.params(seed=7, device='cpu'); tw.log(loss=float('nan'), lr=0.1)"), 1),
+    "not_a_number": (training("tw.params(seed=7, device='cpu'); tw.log(loss=float('nan'), lr=0.1)"), 7),
     "timeout": ("    run: echo begun; sleep 60\n    timeout: 300ms\n", 1),
     "retries_exhausted": ("    run: echo again; exit 5\n    retry: {max: 2, backoff: 20ms..20ms}\n", 1),
     "killed_for_memory": ("    run: kill -9 $$\n", 1),

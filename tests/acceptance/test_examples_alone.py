@@ -31,6 +31,7 @@ def packaged(uri):
     spec = find_spec(package)
     if spec is None:
         pytest.skip(f"{package} is not installed: pip install 'trainwright[examples]'")
+    assert spec.submodule_search_locations
     return Path(spec.submodule_search_locations[0]) / file
 
 

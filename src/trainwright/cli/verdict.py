@@ -20,7 +20,7 @@ def exit_code_of(view: RunView) -> int:
     if view.run.state is RunState.SUCCEEDED:
         return OK
     failed = (s.reason.code for s in view.steps if s.state is StepState.FAILED and s.reason)
-    gates = {ReasonCode.GATE_FAILED, ReasonCode.NOT_REGISTERED}
+    gates = {ReasonCode.GATE_FAILED, ReasonCode.NOT_A_NUMBER, ReasonCode.NOT_REGISTERED}
     return GATE if next(failed, None) in gates else FAILED
 
 

@@ -42,6 +42,18 @@ class Command:
     argv: tuple[Template, ...] = ()
 
 
+RETRYABLE = (
+    ExitClass.USER_ERROR,
+    ExitClass.CRASH,
+    ExitClass.KILLED,
+    ExitClass.INTERRUPTED,
+    ExitClass.TIMEOUT,
+    ExitClass.OUTPUT,
+    ExitClass.OOM,
+)
+"""What ``retry: {on: …}`` may name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retry:
     """How often and how soon a failed attempt is made again.
@@ -54,14 +66,7 @@ class Retry:
     """
 
     max: int = 0
-    on: tuple[ExitClass, ...] = (
-        ExitClass.USER_ERROR,
-        ExitClass.CRASH,
-        ExitClass.KILLED,
-        ExitClass.INTERRUPTED,
-        ExitClass.TIMEOUT,
-        ExitClass.OUTPUT,
-    )
+    on: tuple[ExitClass, ...] = RETRYABLE[:-1]  # the same memory would not suffice the next time either
     backoff_s: float = 1.0
     backoff_max_s: float = 60.0
 

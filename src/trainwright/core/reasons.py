@@ -21,6 +21,7 @@ class ReasonCode(StrEnum):
     SUCCEEDED = "succeeded"
     USER_ERROR = "user-error"
     CRASHED = "crashed"
+    OUT_OF_MEMORY = "out-of-memory"
     KILLED = "killed"
     INTERRUPTED = "interrupted"
     TIMED_OUT = "timed-out"
@@ -77,6 +78,10 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.SUCCEEDED: Entry("succeeded"),
     ReasonCode.USER_ERROR: Entry("the command ended with exit code {exit_code}", "see the last lines of its log"),
     ReasonCode.CRASHED: Entry("the command crashed with {signal}", "see the last lines of its log"),
+    ReasonCode.OUT_OF_MEMORY: Entry(
+        "the command took more memory than its {memory} ({message})",
+        "raise memory: of the step; it is not repeated with the same amount unless retry: {{on: [oom]}} says so",
+    ),
     ReasonCode.KILLED: Entry(
         "the command was killed with {signal}",
         "the system's memory killer is the usual cause: ask for less or add memory",
@@ -89,7 +94,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.NOT_STARTED: Entry("the command could not be started: {message}", "mend the command or its inputs"),
     ReasonCode.OUTPUT_MISSING: Entry(
         "ended well but did not write the output {output}",
-        "write it to ${{{{ out.{output} }}}} (variable TW_OUTPUTS), or take it out of out:",
+        "write it to the path that ${{{{ out.NAME }}}} gives (in a script: tw.outputs), or take it out of out:",
     ),
     ReasonCode.NOT_PUBLISHED: Entry("its outputs could not be stored: {message}", "free space and run it again"),
     ReasonCode.GATE_FAILED: Entry(
@@ -97,7 +102,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ),
     ReasonCode.METADATA_MISSING: Entry("the stage {stage} owes {owed} and the step did not give it"),
     ReasonCode.NOT_A_NUMBER: Entry(
-        "the metric {metric} is not a number", "look for divergence: learning rate, bad rows"
+        "what it logged last is not a finite number: {values}", "look for divergence: learning rate, bad rows"
     ),
     ReasonCode.NOT_REGISTERED: Entry(
         "{model} was not registered: no check on it has passed", "give a step that reads the model a check:"

@@ -78,6 +78,7 @@ class ExitClass(StrEnum):
     OK = "ok"
     USER_ERROR = "user-error"  # the command ended with a code of its own
     CRASH = "crash"  # a fatal signal of its own making: SEGV, ABRT, BUS, ILL, FPE
+    OOM = "oom"  # took more memory than it had asked for
     KILLED = "killed"  # KILL from outside
     INTERRUPTED = "interrupted"  # TERM, INT or HUP from outside
     TIMEOUT = "timeout"

@@ -12,7 +12,7 @@ from signal import Signals
 from trainwright.core.artifact import Input, Output
 from trainwright.core.changes import Act, Changes, Instruction, RegisterModel
 from trainwright.core.ids import AttemptId, StepName, attempt_id
-from trainwright.core.quantity import show_duration
+from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, Run, RunView, StepRun
 from trainwright.core.scalar import Plain
@@ -133,6 +133,7 @@ def _end(turn: _Turn, attempt: Attempt, ended: Ended) -> None:
         "signal": Signals(number).name if number in set(Signals) else number,
         "message": ended.message,
         "output": ended.message,
+        "memory": show_bytes(planned.resources.memory_bytes),
         "timeout": show_duration(planned.timeout_s or 0.0),
         "actor": turn.run.stop_asked_by or "somebody",
     }
@@ -251,7 +252,7 @@ def _judge_step(turn: _Turn, planned: PlannedStep, step: StepRun, attempt: Attem
     facts = facts_of(turn.current(), attempt, outputs)
     given, missing = owed(planned, facts)
     gates = judge_checks(planned, facts, turn.view)
-    reason = missing or not_a_number(planned, facts) or failed_gate(gates, planned)
+    reason = missing or not_a_number(planned, facts) or failed_gate(gates, planned, turn.run.id)
     state = StepState.FAILED if reason else StepState.SUCCEEDED
     turn.steps[step.name] = replace(turn.steps[step.name], metadata=given, gates=gates)
     _set(turn, turn.steps[step.name], state, reason or Reason(ReasonCode.SUCCEEDED))

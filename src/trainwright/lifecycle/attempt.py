@@ -47,6 +47,7 @@ _REASONS: Mapping[ExitClass, ReasonCode] = {
     ExitClass.OK: ReasonCode.SUCCEEDED,
     ExitClass.USER_ERROR: ReasonCode.USER_ERROR,
     ExitClass.CRASH: ReasonCode.CRASHED,
+    ExitClass.OOM: ReasonCode.OUT_OF_MEMORY,
     ExitClass.KILLED: ReasonCode.KILLED,
     ExitClass.INTERRUPTED: ReasonCode.INTERRUPTED,
     ExitClass.TIMEOUT: ReasonCode.TIMED_OUT,
@@ -81,6 +82,8 @@ def classify(ended: Ended) -> ExitClass:
             return ExitClass.STOPPED
         case "lost":
             return ExitClass.LOST
+        case "out-of-memory":
+            return ExitClass.OOM
         case "output-missing":
             return ExitClass.OUTPUT
         case "not-published":

@@ -4,7 +4,9 @@ import math
 from dataclasses import replace
 
 from trainwright.core.artifact import GateResult, Output
+from trainwright.core.codec import encode_float
 from trainwright.core.condition import Condition, judge, parse
+from trainwright.core.ids import RunId
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain
@@ -41,8 +43,10 @@ def not_a_number(step: PlannedStep, facts: StepFacts) -> Reason | None:
     """Return the reason when a stage that must end in numbers has a final metric that is none."""
     if step.stage not in NUMBERS_ONLY:
         return None
-    bad = sorted(name for name, value in facts.metrics.items() if not math.isfinite(value))
-    return Reason(ReasonCode.NOT_A_NUMBER, {"metric": ", ".join(bad)}) if bad else None
+    bad: dict[str, Plain] = {
+        name: encode_float(value) for name, value in sorted(facts.metrics.items()) if not math.isfinite(value)
+    }
+    return Reason(ReasonCode.NOT_A_NUMBER, {"values": bad}) if bad else None
 
 
 def judge_checks(step: PlannedStep, facts: StepFacts, view: RunView) -> tuple[GateResult, ...]:
@@ -66,7 +70,7 @@ def _asks_production(condition: Condition) -> bool:
     return any(operand.startswith("production.") for operand in condition.operands)
 
 
-def failed_gate(gates: tuple[GateResult, ...], step: PlannedStep) -> Reason | None:
+def failed_gate(gates: tuple[GateResult, ...], step: PlannedStep, run: RunId) -> Reason | None:
     """Return the reason of the first check that does not let the step pass."""
     bad = next((gate for gate in gates if not gate.passed), None)
     if bad is None:
@@ -75,7 +79,7 @@ def failed_gate(gates: tuple[GateResult, ...], step: PlannedStep) -> Reason | No
     evidence: dict[str, Plain] = {
         "expression": bad.expression,
         "verdict": bad.verdict,
-        "values": dict(bad.values),
+        "values": {name: "missing" if value is None else value for name, value in bad.values.items()},
         "baseline": bad.baseline,
         "step": step.name,
     }
@@ -85,5 +89,5 @@ def failed_gate(gates: tuple[GateResult, ...], step: PlannedStep) -> Reason | No
         what = ", ".join(missing) or "a model in production"
         evidence["remedy"] = f"the check needs {what}: log it in the step, or promote a model first"
     elif bad.baseline:
-        evidence["remedy"] = f"it is worse than {bad.baseline}, which is in production; compare with: tw compare"
+        evidence["remedy"] = f"it is worse than {bad.baseline}, which is in production: tw compare {bad.baseline} {run}"
     return Reason(ReasonCode.GATE_FAILED, evidence)

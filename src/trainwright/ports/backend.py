@@ -27,9 +27,9 @@ class Ended:
     """The attempt is over, with all its processes.
 
     Attributes:
-        cause: ``exited`` (see code and signal), ``timeout``, ``stopped``, ``not-started``, ``output-missing``,
-            ``not-published``, or ``lost`` when its runner died without a result.
-        message: of the runner; may be empty.
+        cause: ``exited`` (see code and signal), ``timeout``, ``stopped``, ``not-started``, ``out-of-memory``,
+            ``output-missing``, ``not-published``, or ``lost`` when its runner died without a result.
+        message: of the runner, for a person; the names of what is missing for ``output-missing``; may be empty.
         outputs: published ones, by name; complete or empty.
         metrics, params: what the script logged and noted.
     """
@@ -69,7 +69,7 @@ class Backend(Protocol):
     name: str
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return what there is, with nothing taken."""
+        """Return what there is; ``free`` is less by what others hold that is not in our books, see ``foreign``."""
         ...
 
     def start(self, job: JobSpec) -> None:

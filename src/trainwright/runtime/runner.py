@@ -210,7 +210,7 @@ class _Attempt:
         missing = [f"{name} ({path})" for name, path in places.outputs.items() if not os.path.lexists(path)]
         if missing:
             outcome.cause = "output-missing"
-            outcome.message = f"the command ended well but did not write {', '.join(missing)}"
+            outcome.message = ", ".join(missing)
             return
         if not places.outputs:
             return

@@ -1,10 +1,11 @@
 """Datasets: adding versions, listing them, and pinning what a pipeline asks for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core.artifact import DatasetVersion, PinnedData
-from trainwright.core.errors import NotFoundError, SpecError
+from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
 from trainwright.store import datasets, journal
@@ -109,7 +110,11 @@ def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> P
     if asked.startswith("datasets/"):
         version = resolve(context, asked, where)
         return PinnedData(name, asked, version.address, version.content)
-    path = locate(context, asked, folder)
+    try:
+        path = locate(context, asked, folder)
+    except TrainwrightError as error:
+        error.problem = replace(error.problem, where=where or error.problem.where)
+        raise
     return PinnedData(name, asked, asked if "://" in asked else str(path), context.content.put(path))
 
 

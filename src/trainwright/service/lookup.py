@@ -1,4 +1,4 @@
-"""How people name runs: an id or its beginning, a number, ``-1``, a pipeline's name, a fingerprint."""
+"""How people name runs: an id or its beginning, a number, ``-1``, a pipeline's name, a fingerprint, a model it made."""
 
 import re
 
@@ -8,7 +8,7 @@ from trainwright.core.run import Attempt, Run, RunView
 from trainwright.plan.plan import Plan
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
-from trainwright.store import runs
+from trainwright.store import registry, runs
 from trainwright.store.database import Rows
 
 
@@ -94,13 +94,17 @@ def split_address(text: str) -> tuple[str, str | None, int | None]:
 
 
 def _candidates(rows: Rows, project: ProjectName, name: str) -> Run | None:
-    """Return the run that a number, ``-N``, a pipeline's name or a fingerprint names."""
+    """Return the run that a number, ``-N``, a pipeline's name, a model version or a fingerprint names."""
     if re.fullmatch(r"-\d+", name):
         newest = runs.newest_runs(rows, project, int(name[1:]))
         return newest[-1] if newest and len(newest) == int(name[1:]) else None
     numbered = re.fullmatch(r"(?:.*#)?(\d+)", name)
     if numbered:
         return runs.run_numbered(rows, project, int(numbered[1]))
+    registered = re.fullmatch(r"models:?/([^@]+)/(\d+)", name)
+    if registered:
+        version = registry.version(rows, project, registered[1], int(registered[2]))
+        return None if version is None else runs.run(rows, version.run)
     if name.startswith("fp:"):
         return next(iter(runs.runs_with_fingerprint(rows, project, name.removeprefix("fp:"))), None)
     return next(iter(runs.runs_of_pipeline(rows, project, name)), None)

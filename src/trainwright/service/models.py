@@ -45,13 +45,14 @@ def promote(context: Context, address: str, alias: str, reason: str) -> tuple[Mo
     """
     with context.database.reading() as rows:
         version, _ = _find(rows, context, address)
+        _, seen = registry.alias_state(rows, context.project, version.name, alias)
     if not any(gate.passed and not gate.default for gate in version.gates):
         raise GateError(
             "TW3203",
             f"{version.address} cannot be promoted: no check on it has passed",
             remedy="register a version from a pipeline whose evaluation has a check",
         )
-    return version, _move(context, version.name, alias, version.version, reason or f"promoted {address}")
+    return version, _move(context, version, alias, reason or f"promoted {address}", seen)
 
 
 def rollback(context: Context, name: str, alias: str, reason: str) -> tuple[ModelVersion, AliasMove]:
@@ -74,7 +75,7 @@ def rollback(context: Context, name: str, alias: str, reason: str) -> tuple[Mode
             f"{model}@{alias} has no earlier version to go back to",
             remedy=f"see its history: tw model ls {model}",
         )
-    return version, _move(context, model, alias, version.version, reason or "rolled back")
+    return version, _move(context, version, alias, reason or "rolled back", moves[-1].revision)
 
 
 def history(context: Context, model: str, alias: str) -> list[AliasMove]:
@@ -96,16 +97,18 @@ def _before(moves: list[AliasMove]) -> int | None:
     return trail[-2] if len(trail) > 1 else None
 
 
-def _move(context: Context, model: str, alias: str, after: int, reason: str) -> AliasMove:
+def _move(context: Context, version: ModelVersion, alias: str, reason: str, seen: int) -> AliasMove:
+    """Point an alias at a version, unless it was moved since its revision ``seen`` was read."""
     now = context.clock.now()
+    model, after = version.name, version.version
     try:
         with context.database.writing() as rows:
             before, revision = registry.alias_state(rows, context.project, model, alias)
-            if before == after:
+            if before == after and revision == seen:
                 raise ConflictError(
                     "TW5101", f"{model}@{alias} points at version {after} already", remedy="nothing to do"
                 )
-            move = AliasMove(model, alias, revision + 1, before, after, reason, now, context.actor)
+            move = AliasMove(model, alias, seen + 1, before, after, reason, now, context.actor)
             registry.move_alias(rows, context.project, move)
             journal.add_audit(
                 rows, context.project, now, context.actor, "model.alias-moved", f"models/{model}@{alias}",

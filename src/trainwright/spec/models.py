@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from trainwright.core import quantity
 from trainwright.core.artifact import ArtifactKind
-from trainwright.core.job import Retry
+from trainwright.core.job import RETRYABLE, Retry
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
 from trainwright.core.states import ExitClass
@@ -38,15 +38,13 @@ def _name(what: str) -> Callable[[str], str]:
     return check
 
 
-def _one_of(kind: type[_E], *, but: dict[str, str] | None = None) -> Callable[[object], _E]:
-    """Return a validator for a word of ``kind``; ``but`` holds words that get an answer of their own."""
+def _one_of(kind: type[_E]) -> Callable[[object], _E]:
+    """Return a validator for a word of ``kind``."""
     words = {str(member.value): member for member in kind}
 
     def check(value: object) -> _E:
         if isinstance(value, str) and value in words:
             return words[value]
-        if but and isinstance(value, str) and value in but:
-            raise WrongValueError("TW1014", f"{value} cannot stand here", remedy=but[value])
         raise WrongValueError(
             "TW1014", f"{show(value)} is not possible here", remedy=suggest(str(value), words, "possible")
         )
@@ -164,7 +162,7 @@ def _misspelt(value: dict[str, object]) -> str:
 _TEXT_OR_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _AMOUNT = {"type": ["string", "number"]}
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
-_CAUSES = [member.value for member in Retry().on]
+_CAUSES = [member.value for member in RETRYABLE]
 
 Empty = BeforeValidator(lambda value: {} if value is None else value)
 Texts = Annotated[list[str], PlainValidator(_texts), WithJsonSchema(_TEXT_OR_TEXTS)]
@@ -173,8 +171,8 @@ Seconds = Annotated[float, PlainValidator(_measured(_seconds, "a duration")), Wi
 
 
 def _cause(value: object) -> ExitClass:
-    found = _one_of(ExitClass, but={"oom": "running out of memory counts as killed: write killed"})(value)
-    if found not in Retry().on:
+    found = _one_of(ExitClass)(value)
+    if found not in RETRYABLE:
         raise WrongValueError(
             "TW1014", f"{found.value} cannot be retried by a rule", remedy=f"possible: {', '.join(_CAUSES)}"
         )

@@ -275,7 +275,7 @@ def _plain(root: Node) -> Plain:
         nonlocal left
         left -= 1
         if left < 0:
-            message = f"the aliases of this file stand for more than {MOST_VALUES} values"
+            message = f"the file holds more than {MOST_VALUES} values, those behind aliases counted each time"
             refuse(root.where, "TW1004", message, remedy="write less by alias")
         if depth > DEEPEST:
             refuse(node.where, "TW1004", f"nested more than {DEEPEST} levels deep by aliases")

@@ -7,6 +7,7 @@ import pytest
 
 from build import NOW, after, ended, placed, plan, register, running, step, tell, told, train_and_register, view, well
 from trainwright.core.changes import Act, Changes, Instruction
+from trainwright.core.codec import encode_float
 from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView
@@ -315,7 +316,7 @@ def test_g09_a_training_that_ends_in_no_number_fails(value: float) -> None:
         staged, view(staged), *well("r/a/1", outputs=["model"], metrics={"loss": value, "auc": 0.9}, params=facts)
     )
     assert code(now_is, "a") == "not-a-number"
-    assert now_is.steps[0].reason == Reason(ReasonCode.NOT_A_NUMBER, {"metric": "loss"})
+    assert now_is.steps[0].reason == Reason(ReasonCode.NOT_A_NUMBER, {"values": {"loss": encode_float(value)}})
 
 
 def finished(of: Plan, now_is: RunView, auc: float = 0.9) -> RunView:

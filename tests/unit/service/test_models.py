@@ -125,9 +125,6 @@ class Racing(Database):
             yield rows
 
 
-@pytest.mark.xfail(
-    strict=True, reason="service.models decides a rollback on a history that may be old when it is written"
-)
 def test_g26_a_rollback_that_was_overtaken_is_a_conflict(world: Context) -> None:
     promote(world, 1)
     promote(world, 2)

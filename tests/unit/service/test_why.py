@@ -9,6 +9,7 @@ from build import ended, placed, plan, running, step, tell, view, well
 from trainwright.core.artifact import GateResult
 from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.resources import Resources
 from trainwright.core.run import RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -17,6 +18,7 @@ from trainwright.core.workload import Refusal
 from trainwright.service.why import explain_run, explain_step, gate_line
 
 TRAINING = plan(step("a", stage=Stage.TRAINING, out={"model": "model"}, timeout_s=90.0, retry=1))
+SMALL = plan(step("a", out={"x": "file"}, asked=Resources(1000, 2**30)))
 ONE = plan(step("a", out={"x": "file"}, checks=["auc >= 0.8"], timeout_s=90.0))
 NEVER = Reason(ReasonCode.NEVER_FITS, {"shortfall": "cpu: asked 5, has 4"})
 WAITS = Reason(ReasonCode.WAITING_FOR_CAPACITY, {"shortfall": "cpu: asked 1, free 0", "holders": "p#1/x"})
@@ -44,6 +46,9 @@ SAID = [
      "the command crashed with SIGSEGV", "see the last lines of its log"),
     (after_words(ONE, *well("r/a/1", exit_code=None, signal=9)), "killed", "the command was killed with SIGKILL",
      "the system's memory killer is the usual cause: ask for less or add memory"),
+    (after_words(SMALL, *well("r/a/1", cause="out-of-memory", signal=9, message="1073741824 bytes allowed")),
+     "out-of-memory", "the command took more memory than its 1Gi (1073741824 bytes allowed)",
+     "raise memory: of the step; it is not repeated with the same amount unless retry: {on: [oom]} says so"),
     (after_words(ONE, *well("r/a/1", exit_code=143)), "interrupted",
      "the command was ended from outside with SIGTERM", "run it again"),
     (after_words(ONE, *well("r/a/1", cause="timeout", signal=15)), "timed-out",
@@ -53,7 +58,7 @@ SAID = [
     (after_words(ONE, *well("r/a/1", cause="not-started", message="no such program: {x}")), "not-started",
      "the command could not be started: no such program: {x}", "mend the command or its inputs"),
     (after_words(ONE, *well("r/a/1")), "output-missing", "ended well but did not write the output x",
-     "write it to ${{ out.x }} (variable TW_OUTPUTS), or take it out of out:"),
+     "write it to the path that ${{ out.NAME }} gives (in a script: tw.outputs), or take it out of out:"),
     (after_words(ONE, *(w for n in (1, 2, 3, 4) for w in well(f"r/a/{n}", cause="not-published", message="full"))),
      "not-published", "its outputs could not be stored: full", "free space and run it again"),
     (after_words(ONE, *well("r/a/1", outputs=["x"], metrics={"auc": 0.7})), "gate-failed",
@@ -61,7 +66,7 @@ SAID = [
     (after_words(TRAINING, *well("r/a/1", outputs=["model"], metrics={"l": 1}, params={"seed": 1})), "metadata-missing",
      "the stage training owes device and the step did not give it", 'note it in the step: tw.params(device="cpu")'),
     (after_words(TRAINING, *well("r/a/1", outputs=["model"], metrics={"l": math.inf}, params=FACTS)), "not-a-number",
-     "the metric l is not a number", "look for divergence: learning rate, bad rows"),
+     "what it logged last is not a finite number: l = Infinity", "look for divergence: learning rate, bad rows"),
     (after_words(ONE, placed("r/a/1"), ended("r/a/1", cause="stopped")), "stopped", "was stopped by somebody", ""),
 ]  # fmt: skip
 

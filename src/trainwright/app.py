@@ -157,15 +157,27 @@ def read_document(path: Path, name: str) -> Document:
 
 
 @contextlib.contextmanager
-def only_engine(app: App) -> Iterator[bool]:
-    """Hold the place of the project's background engine; gives False when another process has it."""
+def only_engine(app: App, patience_s: float = 0.0) -> Iterator[bool]:
+    """Hold the place of the project's background engine; gives False when another process has it.
+
+    Args:
+        app: of the project.
+        patience_s: how long to wait for the place: the engine that has it may be just about to leave, having seen
+            everything but what was submitted this moment.
+    """
     with (app.settings.home / "engine.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    yield False
+                    return
+                time.sleep(0.05)
+            else:
+                yield True
+                return
 
 
 def ensure_engine(app: App) -> None:

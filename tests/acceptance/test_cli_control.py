@@ -64,7 +64,7 @@ def test_detached_waited_for_and_timed_out(tw):
     said = tw.run("run", "-d", "slow.yaml", code=0)
     run_id = said.out.strip()
     assert re.fullmatch("r[a-z0-9]{9}", run_id)
-    assert f"tw wait {run_id}" in said.err
+    assert f"tw attach {run_id}" in said.err
     late = tw.run("wait", "-1", "--timeout", "100ms", code=8)
     assert late.out == ""
     assert "after 100ms" in late.err
@@ -81,11 +81,47 @@ def test_ctrl_c_lets_go_and_the_run_ends_in_the_background(tw):
     said = ended(watched)
     assert said.code == 130
     assert said.out == ""
-    assert re.search(r"let go of r\w{9}: it goes on; come back with: tw wait r\w{9}", said.err)
+    assert re.search(r"let go of r\w{9}: it goes on; come back with: tw attach r\w{9}", said.err)
     assert tw.run("ps", "--json").json[0]["state"] == "running"
     open_gate(tw)
     tw.run("wait", "-1", code=0)
     assert starts(tw) == 1
+
+
+@pytest.mark.slow
+def test_attach_comes_back_to_the_live_view_and_ends_with_the_verdict(tw):
+    run_id = tw.run("run", "-d", "slow.yaml", code=0).out.strip()
+    until(lambda: starts(tw), "the step has started")
+    back = tw.start("attach", run_id)
+    assert back.stderr is not None
+    until(lambda: "running" in back.stderr.readline(), "the view is there")
+    open_gate(tw)
+    said = ended(back)
+    assert said.code == 0
+    assert said.out.startswith("✓ slow #1")
+    assert starts(tw) == 1
+    assert tw.run("attach", run_id, code=0).out.startswith("✓ slow #1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_a_closed_terminal_or_a_killed_command_leaves_the_run_to_its_end(tw, number):
+    watched = tw.start("run", "slow.yaml")
+    until(lambda: starts(tw), "the step has started")
+    watched.send_signal(number)
+    watched.wait(60)
+    open_gate(tw)
+    assert tw.run("wait", "-1", code=0).out.startswith("✓ slow #1")
+    assert starts(tw) == 1
+
+
+@pytest.mark.slow
+def test_a_longer_step_leaves_samples_of_what_it_used(tw):
+    tw.write("busy.yaml", "pipeline: busy\nsteps:\n  a: {run: sleep 1.5}\n")
+    tw.run("run", "busy.yaml", code=0)
+    (sample,) = tw.run("metrics", "-1/a", "--usage", "--json", code=0).json
+    assert sample["memory_bytes"] > 0
+    assert "memory_bytes" in tw.run("metrics", "-1/a", "--usage", code=0).out
 
 
 def test_ctrl_c_twice_stops_the_run(tw):

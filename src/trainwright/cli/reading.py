@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trainwright.plan.plan import Plan
     from trainwright.service.why import Explanation
 
+NO_SAMPLES = "no samples: steps that are over within a second have none"
 Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print one JSON document a line.")]
 Address = Annotated[str, typer.Argument(metavar="RUN[/STEP[/N]]", help="A run, a step of it, an attempt at that.")]
 
@@ -144,6 +145,7 @@ def logs(
 def metrics(
     address: Address,
     series: Annotated[bool, typer.Option("--series", help="Every point instead of the last values.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Cores, memory and GPUs in use over time instead.")] = False,
     json: Json = False,
     jsonl: Jsonl = False,
 ) -> None:
@@ -159,8 +161,17 @@ def metrics(
         names = [find_step(view, step)] if step else [s.name for s in view.steps]
         attempts = [a for a in (find_attempt(view, n, number) for n in names) if a is not None]
         points = [(a, files.series(app.context, a)) for a in attempts]
-    if series:
+        samples = [(a, files.usage(app.context, a)) for a in attempts]
+    if usage:
         lines: list[dict[str, object]] = [
+            {"step": a.step, "attempt": a.number, "at_s": sample.get("t"), "cpu": sample.get("cpu")}
+            | {"memory_bytes": sample.get("memory_bytes"), "processes": sample.get("processes")}
+            | {"gpus": sample.get("gpus")}
+            for a, found in samples
+            for sample in found
+        ]
+    elif series:
+        lines = [
             {"step": a.step, "attempt": a.number, "name": p.name, "at_step": p.step, "value": p.value, "at_s": p.at_s}
             for a, found in points
             for p in found
@@ -179,7 +190,7 @@ def metrics(
     elif lines:
         output.table(tuple(lines[0]), [tuple(_cell(v) for v in line.values()) for line in lines])
     else:
-        output.say("nothing was logged; a step does it with: tw.log(loss=0.1)")
+        output.say(NO_SAMPLES if usage else "nothing was logged; a step does it with: tw.log(loss=0.1)")
 
 
 def compare(

@@ -18,6 +18,7 @@ RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id or its beginning
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(run)
+    app.command()(attach)
     app.command()(stop)
     app.command()(wait)
     app.command(hidden=True)(engine)
@@ -52,7 +53,7 @@ def run(
             if detach:
                 start_background_engine(app)
                 output.say(
-                    f"{record.pipeline} #{record.number} goes on in the background; come back: tw wait {record.id}"
+                    f"{record.pipeline} #{record.number} goes on in the background; come back: tw attach {record.id}"
                 )
                 output.put(record.id)
                 return 0
@@ -64,6 +65,16 @@ def run(
                     raise
                 forget_output()
                 return INTERRUPTED
+
+
+def attach(name: RunName, json: Json = False) -> int:
+    """Come back to the live view of a run that was let go of; Ctrl-C lets go again."""
+    from trainwright.cli.session import session
+    from trainwright.cli.watch import Interrupts
+    from trainwright.service.lookup import read_run
+
+    with session() as app, Interrupts() as interrupts:
+        return _follow(app, read_run(app.context, of_run(name))[0].run, interrupts, json=json)
 
 
 def stop(name: RunName) -> int:
@@ -142,7 +153,7 @@ def engine() -> int:
     from trainwright.app import only_engine, open_app
 
     app = open_app()
-    with only_engine(app) as alone:
+    with only_engine(app, patience_s=3.0) as alone:
         if not alone:
             return 0
         host = app.engine()
@@ -181,7 +192,7 @@ def _let_go(app: "App", record: "Run", interrupts: "Interrupts") -> int:
     from trainwright.service.control import stop as ask_to_stop
 
     if not interrupts.hung_up:
-        output.say(f"let go of {record.id}: it goes on; come back with: tw wait {record.id}")
+        output.say(f"let go of {record.id}: it goes on; come back with: tw attach {record.id}")
         output.say("Ctrl-C again within two seconds stops it")
         for _ in range(20):
             if interrupts.asked > 1:

@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainwright.core.codec import decode_float
 from trainwright.core.run import Attempt, RunView
 from trainwright.service.context import Context
 
 EVENTS = "events.jsonl"
+USAGE = "usage.jsonl"
 LOG = "log"
 
 
@@ -64,6 +66,14 @@ def live(context: Context, attempt: Attempt) -> Live:
     return Live(metrics, done, total)
 
 
+def usage(context: Context, attempt: Attempt) -> list[dict[str, Any]]:
+    """Return the samples of what an attempt used, oldest first: ``t``, ``cpu`` (cores), ``memory_bytes``, ``gpus``.
+
+    An attempt that was over within a second has none.
+    """
+    return list(_objects(context.backend.folder(attempt.id) / USAGE))
+
+
 def log_file(context: Context, attempt: Attempt) -> Path:
     """Return where the output of an attempt's command is; it may not exist yet."""
     return context.backend.folder(attempt.id) / LOG
@@ -91,7 +101,11 @@ def final(view: RunView) -> dict[str, dict[str, float]]:
     return found
 
 
-def _lines(path: Path) -> Iterator[dict]:  # type: ignore[type-arg]
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    return (line for line in _objects(path) if "k" in line)
+
+
+def _objects(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the complete lines; the last may be half written."""
     try:
         data = path.read_bytes()
@@ -102,5 +116,5 @@ def _lines(path: Path) -> Iterator[dict]:  # type: ignore[type-arg]
             line = json.loads(raw)
         except ValueError:
             continue
-        if isinstance(line, dict) and "k" in line:
+        if isinstance(line, dict):
             yield line

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test test-all lint format docs size bench requirements schema clean
+.PHONY: demo test test-all lint format docs size bench crash requirements schema clean
 
 demo: $(VENV)/.demo ## handwritten digits from the raw file to a model in production, on this machine
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
@@ -38,6 +38,9 @@ bench: $(VENV)/.dev ## every benchmark, quickly; each prints JSON last
 	$(BIN)/python bench/startup.py --quick
 	$(BIN)/python bench/step_overhead.py --quick
 	$(BIN)/python bench/log_overhead.py --quick
+
+crash: $(VENV)/.dev ## kill engine, supervisor and runner at every point; SEEDED=1: three bugs must be found
+	$(BIN)/python tests/crash/run.py $(if $(SEEDED),--seeded)
 
 requirements: ## pin anew; needs uv
 	requirements/compile.sh

@@ -109,7 +109,7 @@ def test_a_closed_terminal_or_a_killed_command_leaves_the_run_to_its_end(tw, num
     watched = tw.start("run", "slow.yaml")
     until(lambda: starts(tw), "the step has started")
     watched.send_signal(number)
-    watched.wait(60)
+    ended(watched)
     open_gate(tw)
     assert tw.run("wait", "-1", code=0).out.startswith("✓ slow #1")
     assert starts(tw) == 1

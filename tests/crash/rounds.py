@@ -1,5 +1,6 @@
 """One round: a project in a folder of its own, somebody dies, another engine takes over, and all must be right."""
 
+import contextlib
 import json
 import os
 import random
@@ -68,16 +69,21 @@ class Verdict:
     folder: str = ""
 
 
+def leave_tidily() -> None:
+    """Let TERM end this worker in the same way as Ctrl-C: the round's processes are ended with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
 def play(order: Order) -> Verdict:
     """Play one round and check it."""
     folder = Path(tempfile.mkdtemp(prefix="twc", dir="/tmp"))  # the path of a socket is short
     began = time.monotonic()
     wrong: list[str] = []
+    played = _Played(order, folder)
     try:
         scenarios.lay_out(folder, order.scenario)
         if order.bug:
             (folder / "seeded").write_text(order.bug)
-        played = _Played(order, folder)
         wrong = _PLAYS[order.kind](played)
         took_s = time.monotonic() - began
         wrong += violations(Round(folder, order.scenario, played.runners_killed))
@@ -87,7 +93,7 @@ def play(order: Order) -> Verdict:
         wrong = [*wrong, traceback.format_exc()]
         return Verdict(order, (*_lines(folder / "met"),), tuple(wrong), 0.0, folder=str(folder))
     finally:
-        sweep(folder)
+        played.sweep()
         if not wrong or order.bug:
             shutil.rmtree(folder, onerror=_open_up)
 
@@ -99,14 +105,14 @@ class _Played:
     Attributes:
         runners_killed: how many.
         met: who was killed at random, in words.
-        host: pid of the engine.
+        hosts: pids of the engines.
     """
 
     order: Order
     folder: Path
     runners_killed: int = 0
     met: list[str] = field(default_factory=list)
-    host: int = 0
+    hosts: list[int] = field(default_factory=list)
 
     def start(self, **options: object) -> int:
         """Fork an engine."""
@@ -115,6 +121,7 @@ class _Played:
         pid = os.fork()
         if pid == 0:
             code = 1
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             try:
                 log = os.open(self.folder / "host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
                 os.dup2(log, 1)
@@ -125,8 +132,17 @@ class _Played:
             finally:
                 sys.stderr.flush()
                 os._exit(code)
-        self.host = pid
+        self.hosts.append(pid)
         return pid
+
+    def sweep(self) -> None:
+        """End every process of the round."""
+        for pid in self.hosts:
+            with contextlib.suppress(ChildProcessError):
+                if not os.waitpid(pid, os.WNOHANG)[0]:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+        sweep(self.folder)
 
 
 def _record(played: _Played) -> list[str]:

@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from rounds import Order, Verdict, play
+from rounds import Order, Verdict, leave_tidily, play
 from scenario import KILLED_RUNNERS, PIPELINES
 from seeded import BUGS
 
@@ -40,7 +40,7 @@ def main() -> int:
     seed = random.SystemRandom().randrange(10**6) if asked.seed is None else asked.seed
     began = time.monotonic()
     context = multiprocessing.get_context("spawn")  # workers fork engines: they must not have threads
-    with ProcessPoolExecutor(asked.jobs, context) as pool:
+    with ProcessPoolExecutor(asked.jobs, context, leave_tidily) as pool:
         orders, lasts_s = enumerated(pool)
         if asked.only:
             orders = [replace(one(text, lasts_s), bug=asked.bug) for text in asked.only]

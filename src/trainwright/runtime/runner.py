@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from trainwright.runtime import atomic, environment, events, limits, plainjson, telemetry, tree, workspace
+from trainwright.runtime import atomic, environment, events, limits, plainjson, revive, telemetry, tree, workspace
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -63,6 +63,8 @@ def run(folder: str) -> None:
     attempt = _Attempt(folder, order)
     outcome = attempt.carry_out()
     _conclude(folder, attempt.result(outcome))
+    if order.get("engine"):
+        revive.revive(order["engine"])
 
 
 class _Attempt:

@@ -46,6 +46,7 @@ class LocalBackend:
         self._ledger = None if settings.ledger is None else Ledger(settings.ledger, str(self._root))
         self._bundle = ""
         self._node: Node | None = None
+        self._identity = tree.identity(os.getpid())
         self._watching = Watching()
         self._folders: dict[AttemptId, Path] = {}
         self._began: dict[AttemptId, datetime] = {}
@@ -82,6 +83,7 @@ class LocalBackend:
                 "path": self._settings.path,
                 "library": self._build(),
                 "checkpoints": str(folder.parent / "checkpoints"),
+                "engine": self._engine(),
             }
             folder.mkdir(parents=True, exist_ok=True)
             self._take_room(job, folder)
@@ -96,6 +98,19 @@ class LocalBackend:
                 f"{job.attempt} cannot be started: {error.strerror}: {error.filename or folder}",
                 remedy="check the disk, its permissions and the interpreter",
             ) from error
+
+    def _engine(self) -> Mapping[str, object] | None:
+        """Return how the runner calls an engine back to life, see ``runtime.revive``."""
+        home = self._settings.home
+        if home is None:
+            return None
+        return {
+            "identity": self._identity,
+            "argv": (self._settings.python, "-m", "trainwright.cli.main", "engine"),
+            "env": {"TW_HOME": str(home), "TW_PROJECT": self._settings.project},
+            "lock": str(home / "engine.lock"),
+            "log": str(home / "engine.log"),
+        }
 
     def _machine(self) -> Node:
         if self._node is None:  # asking NVML takes as long as a scheduling round

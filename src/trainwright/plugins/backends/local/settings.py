@@ -15,6 +15,8 @@ class LocalSettings:
         path: folders put before the ``PATH`` of commands.
         inventory: file of a pretended machine, see ``machine.node``; None for the real one.
         sockets: private folder for the supervisor's socket; without one every runner is a fresh interpreter.
+        home: state folder; an engine of it is called back to life by an attempt that ends after its engine died.
+        project: that such an engine works for.
         ledger: folder of the machine-wide ledger; without one other projects are not seen.
     """
 
@@ -25,3 +27,5 @@ class LocalSettings:
     inventory: Path | None = None
     sockets: Path | None = None
     ledger: Path | None = None
+    home: Path | None = None
+    project: str = ""

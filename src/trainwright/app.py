@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from trainwright.core.errors import BackendError, NotFoundError, SpecError
@@ -24,6 +23,7 @@ from trainwright.lifecycle.advance import Chance
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
+from trainwright.ports.source import DataSource
 from trainwright.runtime import tree
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
@@ -57,6 +57,29 @@ class RandomIds:
     def new(self) -> str:
         """Return ten random lower-case letters and digits."""
         return "".join(secrets.choice(_LETTERS) for _ in range(10))
+
+
+class InstalledSources(Mapping[str, DataSource]):
+    """Every installed data source by its scheme; looked for when a pipeline first asks for one."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, DataSource] | None = None
+
+    def __getitem__(self, scheme: str) -> DataSource:
+        return self._all()[scheme]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, DataSource]:
+        if self._found is None:
+            from importlib.metadata import entry_points
+
+            self._found = {point.name: point.load()() for point in entry_points(group="trainwright.sources")}
+        return self._found
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +136,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         ids=RandomIds(),
         project=project,
         actor=settings.actor,
-        sources={point.name: point.load()() for point in entry_points(group="trainwright.sources")},
+        sources=InstalledSources(),
         environ=environ,
         here=here,
     )

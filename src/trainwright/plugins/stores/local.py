@@ -8,7 +8,7 @@ from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import Digest
 from trainwright.ports.content import Amount, ContentStore, Flaw, SupportsUpkeep, Swept
-from trainwright.runtime import content, disk, inspection, sweep
+from trainwright.runtime import content, disk
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import Manifest
 
@@ -54,6 +54,8 @@ class LocalContent:
 
     def sweep(self, keep: Collection[Digest], now: datetime, *, dry_run: bool) -> Swept:
         """See ``SupportsUpkeep.sweep``."""
+        from trainwright.runtime import sweep  # upkeep is rare, and every command pays for imports
+
         try:
             swept = sweep.sweep(self._root, keep, now_s=now.timestamp(), dry_run=dry_run)
         except ContentError as error:
@@ -68,6 +70,8 @@ class LocalContent:
 
     def inspect(self, now: datetime, *, deep: bool) -> tuple[Flaw, ...]:
         """See ``SupportsUpkeep.inspect``."""
+        from trainwright.runtime import inspection, sweep
+
         try:
             found = inspection.inspect(self._root, now.timestamp() - sweep.YOUNG_S, deep=deep)
         except ContentError as error:
@@ -76,6 +80,8 @@ class LocalContent:
 
     def mend(self, flaws: Collection[Flaw], spare: Collection[Digest]) -> None:
         """See ``SupportsUpkeep.mend``."""
+        from trainwright.runtime import inspection
+
         try:
             inspection.mend(self._root, [inspection.Flaw(f.kind, str(f.path), f.digests) for f in flaws], spare)
         except ContentError as error:

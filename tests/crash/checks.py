@@ -153,7 +153,8 @@ def _results(done: Round, view: RunView) -> Iterator[str]:
         except (FileNotFoundError, ValueError) as error:
             yield f"{attempt.id} is {attempt.state}, its result: {error}"
             continue
-        causes = {"lost": {"lost"}, "cancelled": {"stopped"}}.get(attempt.state, {"exited"})
+        # who loses its runner while it is being stopped is cancelled
+        causes = {"lost": {"lost"}, "cancelled": {"stopped", "lost"}}.get(attempt.state, {"exited"})
         if result["token"] != attempt.token or result["cause"] not in causes:
             yield f"{attempt.id} is {attempt.state}, its result says {result['cause']}: {result['message']}"
 

@@ -41,6 +41,7 @@ class Host:
     Attributes:
         kill_at: number of the point at which it dies; 0 = none.
         freeze_at: number of the write before which it stands still; 0 = none.
+        heir: count points only once a runner was killed.
         short_lease: whether leases last only 0.4 s.
         patient: whether the lease of another engine may be respected at first.
         bug: see ``seeded``.
@@ -50,6 +51,7 @@ class Host:
     scenario: str
     kill_at: int = 0
     freeze_at: int = 0
+    heir: bool = False
     short_lease: bool = False
     patient: bool = False
     bug: str = ""
@@ -71,7 +73,8 @@ def main(host: Host) -> int:
     """Carry the work to its end; the code is 0 then."""
     folder = host.folder
     os.environ.update(environment(folder))
-    points = Points(str(folder), "engine", at=host.kill_at)
+    armed = str(folder / "plan.met") if host.heir else ""
+    points = Points(str(folder), "engine", at=host.kill_at, armed=armed)
     writes = Points(str(folder), "engine", at=host.freeze_at, freeze=True)
     _wrap(points)
     seeded.into_engine(host.bug)

@@ -8,7 +8,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-_open, _write, _close, _rename, _kill = os.open, os.write, os.close, os.rename, os.kill  # before anybody wraps them
+# before anybody wraps them
+_open, _write, _close, _rename, _kill, _access = os.open, os.write, os.close, os.rename, os.kill, os.access
 
 
 def note(path: str, line: str) -> None:
@@ -25,7 +26,9 @@ class Points:
         seen: names, in order.
     """
 
-    def __init__(self, folder: str, who: str, *, at: int = 0, freeze: bool = False, once: str = "") -> None:
+    def __init__(
+        self, folder: str, who: str, *, at: int = 0, freeze: bool = False, once: str = "", armed: str = ""
+    ) -> None:
         """Prepare.
 
         Args:
@@ -33,6 +36,7 @@ class Points:
             who: names the process in that note.
             at: number of the point to die at, from 1; 0 = none.
             freeze: stand still (STOP) there, instead of dying.
+            armed: file that has to be there before a moment counts; empty = every one does.
             once: file that has to be renamed before dying, so that of several processes one dies.
         """
         self.seen: list[str] = []
@@ -41,9 +45,12 @@ class Points:
         self._at = at
         self._signal = signal.SIGSTOP if freeze else signal.SIGKILL
         self._once = once
+        self._armed = armed
 
     def here(self, name: str) -> None:
         """Pass a moment, or die."""
+        if self._armed and not _access(self._armed, os.F_OK):
+            return
         self.seen.append(name)
         if len(self.seen) != self._at:
             return

@@ -1,6 +1,7 @@
 """One round: a project in a folder of its own, somebody dies, another engine takes over, and all must be right."""
 
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -21,8 +22,12 @@ from host import main as be_engine
 
 from trainwright.runtime import tree
 
+_PR_SET_PDEATHSIG = 1
 DEADLINE_S = 60.0
 _DEADLINE_OF_BUGS_S = 15.0
+_PUBLISHING = 25
+"""A point of a runner after its command has ended."""
+
 _TICK_S = 0.002
 _LONGEST_HUNT_S = 0.05
 
@@ -33,7 +38,8 @@ class Order:
 
     Attributes:
         kind: ``engine`` and ``freeze``: the engine dies, or stands still, at a numbered point; ``runner`` and
-            ``supervisor`` likewise; ``random``: whoever, at random instants; ``record``: nobody, points are counted.
+            ``supervisor`` likewise; ``both``: a runner in the middle, and the engine at a point after that;
+            ``random``: whoever, at random instants; ``record``: nobody, points are counted.
         step: whose runner dies.
         at: number of the point, or seed.
         lasts_s: length of a calm run, for random instants.
@@ -56,6 +62,7 @@ class Verdict:
 
     Attributes:
         met: the points at which somebody died, in words.
+        took_s: until the run had ended.
         wrong: violations.
         points: (kind, step) → how many there are; of a ``record`` round.
         folder: kept when something is wrong, unless a bug was seeded.
@@ -70,8 +77,17 @@ class Verdict:
 
 
 def leave_tidily() -> None:
-    """Let TERM end this worker in the same way as Ctrl-C: the round's processes are ended with it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    """Let TERM, Ctrl-C and the end of who started us end this worker and its round's processes."""
+
+    def leave(*_: object) -> None:
+        for played in _LIVING:
+            played.sweep()
+            shutil.rmtree(played.folder, ignore_errors=True)
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def play(order: Order) -> Verdict:
@@ -80,6 +96,7 @@ def play(order: Order) -> Verdict:
     began = time.monotonic()
     wrong: list[str] = []
     played = _Played(order, folder)
+    _LIVING.append(played)
     try:
         scenarios.lay_out(folder, order.scenario)
         if order.bug:
@@ -94,6 +111,7 @@ def play(order: Order) -> Verdict:
         return Verdict(order, (*_lines(folder / "met"),), tuple(wrong), 0.0, folder=str(folder))
     finally:
         played.sweep()
+        _LIVING.remove(played)
         if not wrong or order.bug:
             shutil.rmtree(folder, onerror=_open_up)
 
@@ -122,6 +140,7 @@ class _Played:
         if pid == 0:
             code = 1
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             try:
                 log = os.open(self.folder / "host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
                 os.dup2(log, 1)
@@ -143,6 +162,10 @@ class _Played:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
         sweep(self.folder)
+
+
+_LIVING: list[_Played] = []
+"""Rounds under way in this process: one or none."""
 
 
 def _record(played: _Played) -> list[str]:
@@ -178,10 +201,20 @@ def _runner(played: _Played) -> list[str]:
     return wrong
 
 
+def _both(played: _Played) -> list[str]:
+    """Kill a runner while it publishes, then the engine that has to deal with that."""
+    (played.folder / "plan").write_text(f"runner {played.order.step} {_PUBLISHING}")
+    played.runners_killed = 1
+    first = _status(played.start(kill_at=played.order.at, heir=True))
+    if first == signal.SIGKILL:
+        return _end(played.start(), played.order.bug)
+    return _complaints(first)
+
+
 def _random(played: _Played) -> list[str]:
     """Kill one to three times, each time one or several of engine, supervisor and runner."""
     dice = random.Random(played.order.at)
-    instants = sorted(dice.uniform(0.0, 1.1) * played.order.lasts_s for _ in range(dice.choice((1, 1, 2, 3))))
+    instants = sorted(dice.uniform(0.0, 1.0) * played.order.lasts_s for _ in range(dice.choice((1, 1, 2, 3))))
     began = time.monotonic()
     host = played.start()
     for instant in instants:
@@ -290,5 +323,6 @@ _PLAYS: dict[str, Callable[[_Played], list[str]]] = {
     "freeze": _freeze,
     "runner": _runner,
     "supervisor": _runner,
+    "both": _both,
     "random": _random,
 }

@@ -18,4 +18,4 @@ def test_whoever_is_killed_the_run_ends_as_if_nobody_had_been() -> None:
     figures = json.loads(done.stdout.splitlines()[-1])["figures"]
     assert figures["violations"] == 0
     assert figures["points"] > 20
-    assert figures["random_kills"] == 8
+    assert figures["random_kills"] > 4

@@ -130,6 +130,8 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
                 inventory=settings.inventory,
                 sockets=_private(settings.sockets),
                 ledger=settings.ledger,
+                home=settings.home,
+                project=settings.project,
             )
         ),
         clock=clock,

@@ -116,6 +116,19 @@ def test_a_closed_terminal_or_a_killed_command_leaves_the_run_to_its_end(tw, num
 
 
 @pytest.mark.slow
+def test_a_run_whose_command_was_killed_goes_on_with_nobody_watching(tw):
+    tw.write("on.yaml", SLOW.replace("{run: echo second,", "{run: touch $HERE/second,"))
+    watched = tw.start("run", "on.yaml")
+    until(lambda: starts(tw), "the step has started")
+    watched.kill()
+    ended(watched)
+    open_gate(tw)
+    until((tw.folder / "second").exists, "the later step ran, and nobody had typed anything")
+    assert tw.run("wait", "-1", code=0).out.startswith("✓ slow #1")
+    assert starts(tw) == 1
+
+
+@pytest.mark.slow
 def test_a_longer_step_leaves_samples_of_what_it_used(tw):
     tw.write("busy.yaml", "pipeline: busy\nsteps:\n  a: {run: sleep 1.5}\n")
     tw.run("run", "busy.yaml", code=0)

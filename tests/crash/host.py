@@ -82,7 +82,7 @@ def main(host: Host) -> int:
     if host.short_lease:
         runs.LEASE = FREEZE_LEASE
     python = _interpreter(folder)
-    vars(composition)["LocalSettings"] = lambda **named: LocalSettings(**{**named, "python": python})
+    vars(composition)["LocalSettings"] = lambda **named: LocalSettings(**{**named, "python": python, "home": None})
     app = composition.open_app(folder / "code", dict(os.environ))
     with app.database.reading() as rows:
         known = runs.newest_runs(rows, app.context.project, 2)

@@ -97,15 +97,14 @@ def _listen(path: str) -> socket.socket:
 
 def _prepare() -> None:
     """Load what runners need, and keep forks cheap: nothing is collected, nothing is touched."""
-    import ctypes
     import gc
     import resource
     import signal
     import traceback
 
-    from trainwright.runtime import checkout, checkpoint, content, runner
+    from trainwright.runtime import checkout, checkpoint, content, runner, tree
 
-    _ = (ctypes.CDLL(None).prctl, resource, traceback, checkout, checkpoint, content, runner)
+    _ = (tree.prctl(), tree.boot_id(), resource, traceback, checkout, checkpoint, content, runner, tree)
     signal.signal(signal.SIGCHLD, _reap)  # interrupts the wait for the next request
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -8,7 +8,8 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 else:
     try:
         import _signal as signal  # the plain module: signal itself loads enum first
@@ -21,6 +22,7 @@ SIGNALS = (signal.SIGCHLD, signal.SIGTERM)
 """What the runner waits for; blocked from its first line, so that none is missed."""
 
 _PR_SET_CHILD_SUBREAPER = 36
+_KNOWN: dict[str, Any] = {}
 _QUICK_S = 0.01
 _SLOW_S = 0.2
 
@@ -132,13 +134,13 @@ def stat_fields(pid: int) -> list[bytes]:
 def identity(pid: int) -> dict[str, object]:
     """Return what tells this process from a later one with its pid: pid, start in ticks, boot."""
     fields = stat_fields(pid)
-    return {"pid": pid, "start_ticks": int(fields[19]) if fields else -1, "boot_id": _boot_id()}
+    return {"pid": pid, "start_ticks": int(fields[19]) if fields else -1, "boot_id": boot_id()}
 
 
 def is_alive(known: Mapping[str, object]) -> bool:
     """Tell whether the process with this :func:`identity` still runs; a zombie does not."""
     pid = known.get("pid")
-    if type(pid) is not int or known.get("boot_id") != _boot_id():
+    if type(pid) is not int or known.get("boot_id") != boot_id():
         return False
     fields = stat_fields(pid)
     return bool(fields) and int(fields[19]) == known.get("start_ticks") and fields[0] not in {b"Z", b"X"}
@@ -192,17 +194,29 @@ def spawn(argv: list[bytes], env: dict[bytes, bytes], log: int) -> int:
 
 
 def _become_subreaper() -> bool:
-    try:
-        import ctypes
-
-        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-    except (ImportError, OSError, AttributeError):
-        return False
+    call = prctl()
+    return call is not None and bool(call(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-def _boot_id() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-            return file.read().decode().strip()
-    except OSError:
-        return ""
+def prctl() -> Callable[..., int] | None:
+    """Return the C function, or None where there is none; looked for once, also on behalf of forks."""
+    if "prctl" not in _KNOWN:
+        try:
+            import ctypes
+
+            _KNOWN["prctl"] = ctypes.CDLL(None).prctl
+        except (ImportError, OSError, AttributeError):
+            _KNOWN["prctl"] = None
+    call: Callable[..., int] | None = _KNOWN["prctl"]
+    return call
+
+
+def boot_id() -> str:
+    """Return what tells this start of the machine from others; read once."""
+    if "boot_id" not in _KNOWN:
+        try:
+            with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+                _KNOWN["boot_id"] = file.read().decode().strip()
+        except OSError:
+            _KNOWN["boot_id"] = ""
+    return str(_KNOWN["boot_id"])

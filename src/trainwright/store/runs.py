@@ -262,18 +262,13 @@ def take_lease(rows: Rows, run_id: RunId, owner: str, held_by: str | None, until
 
 def holding(rows: Rows, project: ProjectName) -> list[tuple[Attempt, Run]]:
     """Return every attempt of the project that holds room, with its run."""
-    found = rows.all(
-        "SELECT a.* FROM attempt a JOIN run r ON r.id = a.run_id WHERE r.project = :project"
-        " AND a.state IN (:a, :b, :c) ORDER BY a.id",
-        {"project": project, "a": _HOLDING[0], "b": _HOLDING[1], "c": _HOLDING[2]},
+    found = rows.all(  # by state alone: few attempts hold room, and a join would begin with all runs of the project
+        "SELECT * FROM attempt WHERE state IN (:a, :b, :c) ORDER BY id",
+        {"a": _HOLDING[0], "b": _HOLDING[1], "c": _HOLDING[2]},
     )
-    owners: dict[str, Run] = {}
-    for row in found:
-        if row["run_id"] not in owners:
-            record = run(rows, RunId(row["run_id"]))
-            if record is not None:
-                owners[row["run_id"]] = record
-    return [(attempt_of(row, {}), owners[row["run_id"]]) for row in found]
+    owners = {run_id: run(rows, RunId(run_id)) for run_id in {str(row["run_id"]) for row in found}}
+    pairs = ((row, owners[row["run_id"]]) for row in found)
+    return [(attempt_of(row, {}), owner) for row, owner in pairs if owner is not None and owner.project == project]
 
 
 def outputs_with(rows: Rows, digest: Digest, project: ProjectName) -> list[Output]:

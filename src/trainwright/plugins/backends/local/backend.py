@@ -261,7 +261,9 @@ class LocalBackend:
         spawned = folder / "spawned"
         tries = spawned.stat().st_size if spawned.exists() else 0
         since = spawned.stat().st_mtime if tries else 0.0
-        if time.time() - since > _IN_FLIGHT_S:
+        died = self._watching.has(attempt) and not self._watching.is_running(attempt)
+        if died or time.time() - since > _IN_FLIGHT_S:
+            self._watching.drop(attempt)
             if tries < _TRIES:
                 self._spawn(attempt, folder)
             elif atomic.create(str(folder / "runner.json"), atomic.encode({"pid": None})):

@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import fcntl
+import logging
 import os
 import secrets
 import socket
@@ -37,6 +38,10 @@ LARGEST_DOCUMENT_BYTES = 2**20
 """Of a pipeline file; whatever is larger was not meant to be one."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+LOG_FILE = "engine.log"
+"""In the state folder: what engines note, and what a background engine prints."""
 
 
 class SystemClock:
@@ -114,6 +119,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
     environ = dict(os.environ) if environ is None else environ
     settings = read_settings(environ, here)
     _make_home(settings.home)
+    _log_to(settings.home / LOG_FILE)
     clock = SystemClock()
     project = ProjectName(settings.project)
     database = open_database(settings.home / "state.db", project, clock.now())
@@ -224,7 +230,7 @@ def _is_held(head: runs.Head, now: datetime) -> bool:
 
 def start_background_engine(app: App) -> int:
     """Start an engine of this project that goes on until nothing is left to do; return its pid."""
-    log = app.settings.home / "engine.log"
+    log = app.settings.home / LOG_FILE
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "trainwright.cli.main", "engine"],
@@ -246,6 +252,19 @@ def _private(folder: Path) -> Path | None:
         if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077:
             return folder
     return None
+
+
+def _log_to(path: Path) -> None:
+    """Send what engines note to a file: a terminal is for the person's own business, and a full disk breaks nothing."""
+    logger = logging.getLogger("trainwright")
+    logging.raiseExceptions = False
+    for old in logger.handlers[:]:
+        logger.removeHandler(old)
+        old.close()
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
 
 
 def _make_home(home: Path) -> None:

@@ -1,5 +1,6 @@
 """Commands that make things happen: run, stop, wait, and the engine behind them."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from trainwright.app import App
     from trainwright.cli.watch import Interrupts
     from trainwright.core.run import Run
+
+PATIENCE = timedelta(minutes=10)
+"""How long a background engine goes on trying while the database takes nothing."""
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Id or its beginning, number, pipeline, or -1.")]
 
@@ -160,6 +164,8 @@ def engine() -> int:
         while host.has_work():
             host.turn()
             host.wait()
+            if host.trouble and app.context.clock.now() - host.trouble.since > PATIENCE:
+                return 1  # the next command, or a step that ends, starts another one
     return 0
 
 

@@ -49,9 +49,13 @@ class Interrupts:
 def watch(app: "App", run_id: RunId, interrupts: Interrupts, engine: "Engine") -> RunView:
     """Turn an engine and show a run until it has ended or somebody interrupts; return its last records."""
     screen = _screen(app.context)
+    told = False
     try:
         while True:
             engine.turn()
+            if engine.trouble and not told:
+                told = True
+                output.say(f"{engine.trouble.problem}\nnothing is lost; waiting until it can be used again")
             view = engine.view(run_id)
             screen(view)
             if view.run.state.is_final or interrupts.asked:

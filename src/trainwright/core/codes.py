@@ -94,5 +94,6 @@ CODES: Mapping[str, str] = {
     "TW6303": "the inventory cannot be read",
     "TW6304": "an attempt cannot be told to stop",
     "TW6305": "another project took the room in between",
+    "TW6306": "an attempt cannot be looked after at present",
     "TW9001": "a mistake of our own",
 }

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from trainwright.core.changes import Act, Changes, Instruction, applied
 from trainwright.core.clock import Clock
-from trainwright.core.errors import BackendError
+from trainwright.core.errors import BackendError, Problem, TransientBackendError
 from trainwright.core.ids import ProjectName, RunId
 from trainwright.core.job import CodeTree
 from trainwright.core.node import Node
@@ -66,6 +66,14 @@ class _Held:
     done: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why no turn succeeds at present, and since when."""
+
+    problem: Problem
+    since: datetime
+
+
 class Engine:
     """Turns the loop for one project."""
 
@@ -74,13 +82,25 @@ class Engine:
         self._held: dict[RunId, _Held] = {}
         self._late: list[Happening] = []  # ends that the engine itself concluded while acting
         self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
+        self.trouble: Trouble | None = None
         self._again = False  # whether the next turn has something to do at once
 
     def turn(self) -> bool:
         """Go once around; tell whether anything changed.
 
-        A run whose turn fails is left to a later turn; the others go on.
+        A run whose turn fails is left to a later turn; the others go on. When the database takes nothing at all (a full
+        disk, a lock that is held too long), nothing is lost and ``trouble`` says so until a turn succeeds again.
         """
+        try:
+            changed = self._turn()
+        except TransientBackendError as error:
+            LOG.warning("a turn failed: %s", error.problem.message)
+            self.trouble = self.trouble or Trouble(error.problem, self._world.clock.now())
+            return False
+        self.trouble = None
+        return changed
+
+    def _turn(self) -> bool:
         now = self._world.clock.now()
         claimed = self._claim(now)
         late, self._late = self._late, []
@@ -128,9 +148,12 @@ class Engine:
             return runs.view(rows, run_id)
 
     def has_work(self) -> bool:
-        """Tell whether the project has an unfinished run, whoever holds it."""
-        with self._world.database.reading() as rows:
-            return bool(runs.unfinished(rows, self._world.project))
+        """Tell whether the project has an unfinished run, whoever holds it, or whether that cannot be told."""
+        try:
+            with self._world.database.reading() as rows:
+                return bool(runs.unfinished(rows, self._world.project))
+        except TransientBackendError:
+            return True
 
     @contextmanager
     def _apart(self, run_id: RunId) -> Iterator[None]:

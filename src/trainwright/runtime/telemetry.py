@@ -56,9 +56,18 @@ class Sampler:
         if self._devices:
             self._nvml = self._nvml or Nvml()
             line["gpus"] = [self._nvml.usage(index) for index in self._devices]
-        fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._append(plainjson.dumps(line) + "\n")
+
+    def _append(self, line: str) -> None:
+        """Write a line; on a full disk it is lost, and the attempt is not."""
         try:
-            os.write(fd, (plainjson.dumps(line) + "\n").encode())
+            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError:
+            return
+        try:
+            os.write(fd, line.encode())
+        except OSError:
+            return
         finally:
             os.close(fd)
 

@@ -84,3 +84,9 @@ def test_samples_of_use_are_taken_when_they_are_due(tmp_path: Path) -> None:
         child.kill()
     assert '"processes":' in (tmp_path / telemetry.FILE).read_text()
     assert sampler.peak_bytes > 0
+
+
+def test_a_sample_that_cannot_be_written_breaks_nothing(tmp_path: Path) -> None:
+    sampler = telemetry.Sampler(str(tmp_path / "gone"), [])
+    sampler.sample(1e12)
+    assert not (tmp_path / "gone").exists()

@@ -138,6 +138,16 @@ class LocalBackend:
     def observe(self, attempt: AttemptId) -> Observation:
         """See ``Backend.observe``."""
         folder = self.folder(attempt)
+        try:
+            return self._observe(attempt, folder)
+        except OSError as error:
+            raise TransientBackendError(
+                "TW6306",
+                f"{attempt} cannot be looked after: {error.strerror}: {error.filename or folder}",
+                remedy="make room on the disk or mend its permissions; it is looked at again by itself",
+            ) from error
+
+    def _observe(self, attempt: AttemptId, folder: Path) -> Observation:
         ended = record.result(folder, attempt)
         if ended is not None:
             self._watching.drop(attempt)

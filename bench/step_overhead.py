@@ -6,7 +6,8 @@ Exit codes are read back from the store, and one output is read back through its
 same run, the same processes started bare, one after another or as many at once as there are cores.
 
 CPU is user + system of every process of ours and theirs: this process adopts orphans (child subreaper), so engine,
-supervisor, runners and commands are all reaped and counted here. Prints one JSON object last.
+supervisor, runners and commands are all reaped and counted here. ``chain_step_cpu_ratio`` leaves out what a run
+costs once (a chain of 50 less a chain of 2), ``start_up_cpu_s`` is that. Prints one JSON object last.
 """
 
 import argparse
@@ -43,6 +44,7 @@ def main() -> None:
             rows.append(
                 {
                     "chain": ours(Path(name) / f"c{i}", pipeline(chain, chained=True), env, chain),
+                    "short": ours(Path(name) / f"s{i}", pipeline(2, chained=True), env, 2),
                     "bare_chain": bare(chain, 1),
                     "fan_out": ours(Path(name) / f"f{i}", pipeline(fan_out, chained=False), env, fan_out),
                     "bare_fan_out": bare(fan_out, os.cpu_count() or 1),
@@ -55,6 +57,10 @@ def main() -> None:
         "fan_out_cpu_ratio": middle(rows, "fan_out", "bare_fan_out", "cpu_s"),
         "chain_wall_ratio": middle(rows, "chain", "bare_chain", "wall_s"),
         "fan_out_wall_ratio": middle(rows, "fan_out", "bare_fan_out", "wall_s"),
+        "chain_step_cpu_ratio": statistics.median(
+            (r["chain"]["cpu_s"] - r["short"]["cpu_s"]) / (r["bare_chain"]["cpu_s"] * (chain - 2) / chain) for r in rows
+        ),
+        "start_up_cpu_s": statistics.median(r["short"]["cpu_s"] - 3 * r["bare_chain"]["cpu_s"] / chain for r in rows),
         "bare_process_cpu_ms": statistics.median(r["bare_chain"]["cpu_s"] for r in rows) / chain * 1000,
         "idle_memory_mb": idle_mb,
     }

@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 import fcntl
+import gc
 import logging
 import os
 import secrets
@@ -96,7 +97,9 @@ class App:
     database: Database
 
     def engine(self) -> Engine:
-        """Return an engine that this process hosts."""
+        """Return an engine that this process hosts; from here on garbage is collected again, but not what is there."""
+        gc.freeze()
+        gc.enable()
         world = World(
             database=self.database,
             backend=self.context.backend,

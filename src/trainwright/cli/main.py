@@ -3,6 +3,7 @@
 Commands import what they need when they run, so that ``tw --help`` stays quick.
 """
 
+import gc
 import io
 import os
 import re
@@ -55,6 +56,7 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and end the process with its exit code."""
+    gc.disable()  # most commands end before a collection would find anything; an engine turns it on again
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that this terminal cannot show is no reason to fail

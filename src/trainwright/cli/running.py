@@ -44,10 +44,12 @@ def run(
     from trainwright.cli.watch import Interrupts
     from trainwright.service.submit import prepare, submit
 
-    document = read_document(Path(file), file)
-    for warning in document.warnings:
-        output.say(f"warning: {warning}")
     with session() as app:
+        if not dry_run:
+            app.context.backend.warm_up()
+        document = read_document(Path(file), file)
+        for warning in document.warnings:
+            output.say(f"warning: {warning}")
         prepared = prepare(app.context, document, overrides(param or []), Path(file).parent.absolute(), file)
         if dry_run:
             show_plan(prepared.plan, stderr=False)

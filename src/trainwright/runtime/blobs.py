@@ -98,7 +98,7 @@ class Staging:
         return size, digits, bool(after.st_mode & stat.S_IXUSR)
 
     def _small(self, fd: int, source: bytes) -> tuple[int, str]:
-        data = b"".join(_chunks(fd, source))
+        data = b"".join(_chunks(fd, source, os.fstat(fd).st_size))
         digits = sha256(data).hexdigest()
         if not self._is_here(digits, len(data)):
             draft = os.path.join(self._folder, digits)
@@ -182,7 +182,7 @@ def copy_out(root: str, entry: Entry, target: bytes, mode: int) -> None:
     try:
         out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
-            for chunk in _chunks(fd, os.fsencode(name)):
+            for chunk in _chunks(fd, os.fsencode(name), entry.size):
                 hasher.update(chunk)
                 atomic.write_all(out, chunk)
             os.fchmod(out, mode)
@@ -226,10 +226,11 @@ def make_folders(folder: str) -> None:
         ) from error
 
 
-def _chunks(fd: int, source: bytes) -> Iterator[bytes]:
+def _chunks(fd: int, source: bytes, size: int = CHUNK) -> Iterator[bytes]:
+    """Yield what is left in a file; ``size`` is what is expected, so that a small file needs no large buffer."""
     while True:
         try:
-            chunk = os.read(fd, CHUNK)
+            chunk = os.read(fd, min(size + 1, CHUNK))
         except OSError as error:
             raise ContentError(f"{show(source)} cannot be read: {error.strerror}", "check the disk") from error
         if not chunk:

@@ -135,9 +135,7 @@ class _Attempt:
 
     def _execute(self, argv: list[bytes], env: dict[bytes, bytes]) -> Outcome:
         self._started_at = instant()
-        atomic.create(
-            os.path.join(self._folder, "started.json"), atomic.encode({"at": self._started_at}), durable=False
-        )
+        atomic.write_new(os.path.join(self._folder, "started.json"), atomic.encode({"at": self._started_at}))
         log = os.open(os.path.join(self._folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._limit()
         raise_open_files()

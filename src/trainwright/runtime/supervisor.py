@@ -104,7 +104,18 @@ def _prepare() -> None:
 
     from trainwright.runtime import checkout, checkpoint, content, runner, tree
 
-    _ = (tree.prctl(), tree.boot_id(), resource, traceback, checkout, checkpoint, content, runner, tree)
+    _ = (
+        tree.c_function("prctl"),
+        tree.c_function("renameat2"),
+        tree.boot_id(),
+        resource,
+        traceback,
+        checkout,
+        checkpoint,
+        content,
+        runner,
+        tree,
+    )
     signal.signal(signal.SIGCHLD, _reap)  # interrupts the wait for the next request
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

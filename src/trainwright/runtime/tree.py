@@ -194,20 +194,20 @@ def spawn(argv: list[bytes], env: dict[bytes, bytes], log: int) -> int:
 
 
 def _become_subreaper() -> bool:
-    call = prctl()
+    call = c_function("prctl")
     return call is not None and bool(call(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-def prctl() -> Callable[..., int] | None:
-    """Return the C function, or None where there is none; looked for once, also on behalf of forks."""
-    if "prctl" not in _KNOWN:
+def c_function(name: str) -> Callable[..., int] | None:
+    """Return a function of the C library, or None where there is none; looked for once, also on behalf of forks."""
+    if name not in _KNOWN:
         try:
             import ctypes
 
-            _KNOWN["prctl"] = ctypes.CDLL(None).prctl
+            _KNOWN[name] = getattr(ctypes.CDLL(None), name)
         except (ImportError, OSError, AttributeError):
-            _KNOWN["prctl"] = None
-    call: Callable[..., int] | None = _KNOWN["prctl"]
+            _KNOWN[name] = None
+    call: Callable[..., int] | None = _KNOWN[name]
     return call
 
 

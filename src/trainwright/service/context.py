@@ -16,6 +16,10 @@ from trainwright.store.database import Database
 class LocalBackend(Backend, SupportsFiles, Protocol):
     """A backend on this machine."""
 
+    def warm_up(self) -> None:
+        """Get ready in the background for a first start that is near."""
+        ...
+
 
 class LocalStore(ContentStore, SupportsUpkeep, Protocol):
     """A content store on this machine; all projects of a state folder share it."""

@@ -155,7 +155,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(
     path = lay(tmp_path, {"log": b"x"}) / "log"
     honest = blobs._chunks
 
-    def growing(fd: int, source: bytes):
+    def growing(fd: int, source: bytes, size: int = 0):
         yield from honest(fd, source)
         with path.open("ab") as file:
             file.write(b"more")

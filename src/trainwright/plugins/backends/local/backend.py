@@ -46,6 +46,7 @@ class LocalBackend:
         self._ledger = None if settings.ledger is None else Ledger(settings.ledger, str(self._root))
         self._bundle = ""
         self._node: Node | None = None
+        self._launched_at = -_IN_FLIGHT_S
         self._identity = tree.identity(os.getpid())
         self._watching = Watching()
         self._folders: dict[AttemptId, Path] = {}
@@ -88,7 +89,7 @@ class LocalBackend:
             folder.mkdir(parents=True, exist_ok=True)
             self._take_room(job, folder)
             text = canonical_json(order).encode()
-            if not atomic.create(str(folder / "job.json"), text, durable=False) and not self._order(folder):
+            if not atomic.write_new(str(folder / "job.json"), text) and not self._order(folder):
                 atomic.replace(str(folder / "job.json"), text)  # a power cut took the bytes of the first
             if not (folder / "runner.json").exists():
                 self._spawn(job.attempt, folder)
@@ -221,9 +222,24 @@ class LocalBackend:
         self._reap()
         self._children[attempt] = pid = self._detached([library, "run", str(folder)], folder / "runner.log")
         self._watching.add(attempt, pid)
-        if socket is not None:  # for the next ones; whoever comes second leaves at once
-            pid = self._detached([library, "supervise", socket], Path(socket).with_suffix(".log"))
-            self._children[AttemptId(f"supervisor {pid}")] = pid
+        if socket is not None:
+            self._launch(library, socket)
+
+    def warm_up(self) -> None:
+        """Have a supervisor ready by the time of the first start; harmless when one serves already."""
+        library = self._build()
+        socket = self._socket(library)
+        if socket is not None and not supervisor.is_listening(socket):
+            self._launch(library, socket)
+
+    def _launch(self, library: str, socket: str) -> None:
+        """Start a supervisor, unless we just did; whoever comes second leaves at once."""
+        now = time.monotonic()
+        if now - self._launched_at < _IN_FLIGHT_S:
+            return
+        self._launched_at = now
+        pid = self._detached([library, "supervise", socket], Path(socket).with_suffix(".log"))
+        self._children[AttemptId(f"supervisor {pid}")] = pid
 
     def _detached(self, words: list[str], log: Path) -> int:
         """Start the runtime in a session of its own; return its pid."""

@@ -252,6 +252,9 @@ class Filed(FakeBackend):
 
     root = Path()
 
+    def warm_up(self) -> None:
+        pass
+
     def folder(self, attempt: AttemptId) -> Path:
         return self.root / attempt
 

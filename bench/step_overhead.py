@@ -87,7 +87,7 @@ def ours(folder: Path, text: str, env: dict, steps: int) -> dict:
     """Run the pipeline; return wall and CPU seconds of all that took part, after checking the result."""
     folder.mkdir()
     (folder / "pipeline.yaml").write_text(text)
-    env = env | {"TW_HOME": str(folder / "home"), "TW_RUNTIME_DIR": str(folder / "rt")}
+    env = env | {"TW_HOME": str(folder / "home"), "TW_RUNTIME_DIR": f"{folder}-rt", "TW_MACHINE_DIR": f"{folder}-m"}
     before, began = cpu_s(), time.perf_counter()
     subprocess.run(
         [TW, "run", "pipeline.yaml"],
@@ -133,7 +133,7 @@ def idle_memory_mb(folder: Path, env: dict) -> float:
     """Return the resident memory, in MB, of everything that stays while one step sleeps in a detached run."""
     folder.mkdir()
     (folder / "pipeline.yaml").write_text("pipeline: idle\nsteps:\n  sleep:\n    run: exec sleep 60\n")
-    env = env | {"TW_HOME": str(folder / "home"), "TW_RUNTIME_DIR": str(folder / "rt")}
+    env = env | {"TW_HOME": str(folder / "home"), "TW_RUNTIME_DIR": f"{folder}-rt", "TW_MACHINE_DIR": f"{folder}-m"}
     subprocess.run([TW, "run", "-d", "pipeline.yaml"], cwd=folder, env=env, capture_output=True, check=True)
     time.sleep(3)
     total = 0.0

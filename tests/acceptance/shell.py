@@ -28,7 +28,7 @@ _OURS = ("TW_", "PYTEST", "GIT_", "COLUMNS", "NO_COLOR", "FORCE_COLOR")
 
 
 @cache
-def _runtime_folder() -> str:
+def runtime_folder() -> str:
     """Return where the supervisor of this test process listens; it is ended with us."""
     folder = tempfile.mkdtemp(prefix="tw-")
     atexit.register(_end_supervisors, folder)
@@ -73,7 +73,7 @@ class Shell:
             "TERM": "dumb",
             "TW_ACTOR": "ada",
             "TW_MACHINE_DIR": f"{folder}-machine",  # other tests do not take this one's room
-            "TW_RUNTIME_DIR": _runtime_folder(),
+            "TW_RUNTIME_DIR": runtime_folder(),
             **environ,
         }
         folder.mkdir(parents=True, exist_ok=True)

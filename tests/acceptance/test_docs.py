@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from shell import runtime_folder
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -71,7 +72,8 @@ def name(page: Path) -> str:
 def environment(state: Path) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("TW_")}
     path = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
-    return {**env, "PATH": path, "PAGE_STATE": str(state), "TW_ACTOR": "reader"}
+    own = {"TW_MACHINE_DIR": str(state / "machine"), "TW_RUNTIME_DIR": runtime_folder()}
+    return {**env, **own, "PATH": path, "PAGE_STATE": str(state), "TW_ACTOR": "reader"}
 
 
 @pytest.mark.slow

@@ -48,15 +48,17 @@ requirements: ## pin anew; needs uv
 clean:
 	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+# The stamp comes last: an environment whose making was killed is made anew, not taken for a whole one.
+$(VENV)/.made:
+	$(PYTHON) -m venv --clear $(VENV)
+	touch $@
 
-$(VENV)/.demo: $(VENV)/bin/python requirements/demo.txt pyproject.toml
+$(VENV)/.demo: $(VENV)/.made requirements/demo.txt pyproject.toml
 	$(PIP) -r requirements/demo.txt
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python requirements/dev.txt pyproject.toml
+$(VENV)/.dev: $(VENV)/.made requirements/dev.txt pyproject.toml
 	$(PIP) -r requirements/dev.txt
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	touch $@ $(VENV)/.demo

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from trainwright.core.artifact import ArtifactKind, Content, GateResult, PinnedData
 from trainwright.core.changes import Changes, RegisterModel, applied
@@ -13,12 +14,13 @@ from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.job import Command, JobSpec, Retry
 from trainwright.core.node import Device, Node
 from trainwright.core.resources import Resources
-from trainwright.core.run import MetricSummary, Run, RunView, StepRun
+from trainwright.core.run import MetricSummary, Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
 from trainwright.core.states import RunState, StepState
 from trainwright.core.workload import ClusterSnapshot, Placement, Workload
-from trainwright.lifecycle.advance import Chance, Happening, advance
+from trainwright.lifecycle.advance import Happening, advance
+from trainwright.lifecycle.turn import Chance
 from trainwright.plan.plan import Check, Plan, PlannedInput, PlannedStep, Registration
 from trainwright.plugins.sources.file import FileSource
 from trainwright.plugins.stores.local import LocalContent
@@ -39,6 +41,19 @@ CHANCE = Chance(0.0, lambda: "token")
 def after(seconds: float) -> datetime:
     """The instant so many seconds after the beginning."""
     return NOW + timedelta(seconds=seconds)
+
+
+T = TypeVar("T")
+
+
+def first(records: Iterable[T]) -> T:
+    """The oldest of some records."""
+    return next(iter(records))
+
+
+def last(records: Iterable[T]) -> T:
+    """The newest of some records."""
+    return list(records)[-1]
 
 
 # what queues
@@ -167,7 +182,7 @@ def view(of: Plan, name: str = "r", *, number: int = 1, baselines: Mapping[str, 
     steps = tuple(StepRun(record.id, s.name, i, StepState.PENDING) for i, s in enumerate(of.steps))
     in_production = {} if baselines is None else {"m": ("models/m/1", dict(baselines))}
     next_version = 1 if baselines is None else 2
-    return RunView(record, steps, (), baselines=in_production, next_versions={"m": next_version})
+    return RunView(record, steps_of(steps), attempts_of(()), baselines=in_production, next_versions={"m": next_version})
 
 
 # what happens
@@ -234,7 +249,7 @@ def insert(into: Database, of: Plan, name: str = "r", *, number: int | None = No
     with into.writing() as rows:
         record = run(of, name, number=number or runs.next_number(rows, PROJECT), tree=tree)
         steps = tuple(StepRun(record.id, s.name, i, StepState.PENDING) for i, s in enumerate(of.steps))
-        runs.insert_run(rows, RunView(record, steps, ()), of, fingerprint(of, tree=tree))
+        runs.insert_run(rows, RunView(record, steps_of(steps), attempts_of(())), of, fingerprint(of, tree=tree))
     return record
 
 

@@ -21,7 +21,7 @@ from trainwright.core.errors import BackendError, NotFoundError, SpecError
 from trainwright.core.ids import ProjectName
 from trainwright.core.quantity import show_bytes
 from trainwright.engine.engine import Engine, World
-from trainwright.lifecycle.advance import Chance
+from trainwright.lifecycle.turn import Chance
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
@@ -29,6 +29,7 @@ from trainwright.ports.source import DataSource
 from trainwright.runtime import tree
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
+from trainwright.service.values import read_value
 from trainwright.settings import Settings, read_settings
 from trainwright.spec.document import Document
 from trainwright.store import runs
@@ -104,6 +105,7 @@ class App:
             database=self.database,
             backend=self.context.backend,
             clock=self.context.clock,
+            read_value=lambda digest: read_value(self.context.content, digest),
             chance=lambda: Chance(secrets.randbelow(1000) / 1000, lambda: secrets.token_hex(16)),
             project=self.context.project,
             owner=_owner(os.getpid()),

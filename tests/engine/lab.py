@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from build import CHANCE, PROJECT, database, node
-from trainwright.core.ids import AttemptId, RunId
+from trainwright.core.ids import AttemptId, Digest, RunId
 from trainwright.core.job import JobSpec
 from trainwright.core.node import Node
 from trainwright.core.run import RunView
+from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState
 from trainwright.engine.engine import Engine, World
 from trainwright.ports.backend import Ended, Observation
@@ -115,6 +116,7 @@ class Lab:
         self.backend = MortalBackend(self.clock, script, nodes or (node(),))
         self.database = database(folder)
         self.living: set[str] = set()
+        self.values: dict[Digest, Plain] = {}
         self.opened = [self.database]
 
     def engine(self, owner: str, death: Death | None = None) -> Engine:
@@ -124,7 +126,14 @@ class Lab:
         self.backend.death = mortal.death
         self.living.add(owner)
         world = World(
-            mortal, self.backend, self.clock, lambda: CHANCE, PROJECT, owner, lambda other: other not in self.living
+            database=mortal,
+            backend=self.backend,
+            clock=self.clock,
+            read_value=self.values.__getitem__,
+            chance=lambda: CHANCE,
+            project=PROJECT,
+            owner=owner,
+            owner_is_gone=lambda other: other not in self.living,
         )
         return Engine(world)
 

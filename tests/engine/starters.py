@@ -7,7 +7,7 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from build import insert, placed, plan, running, step, summary, tell, view
+from build import first, insert, placed, plan, running, step, summary, tell, view
 from trainwright.app import open_app
 from trainwright.core.changes import Changes
 from trainwright.core.run import Attempt
@@ -36,7 +36,7 @@ def write(database: Database, name: str) -> None:
     record = insert(database, OF, name)
     with database.writing() as rows:
         assert runs.take_lease(rows, record.id, name, None, record.submitted_at + timedelta(seconds=15))
-    attempt = tell(OF, view(OF, name), placed(f"{name}/a/1"), running(f"{name}/a/1")).attempts[0]
+    attempt = first(tell(OF, view(OF, name), placed(f"{name}/a/1"), running(f"{name}/a/1")).attempts)
     with database.writing() as rows:
         runs.apply(rows, record, Changes(attempts=(_full(attempt),)), record.submitted_at, name)
 

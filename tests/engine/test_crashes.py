@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lab import Death, Lab
 
-from build import asks, content, insert, plan, register, step
+from build import asks, content, first, insert, plan, register, step
 from trainwright.core.job import JobSpec
 from trainwright.ports.testing.fake import Script
 
@@ -90,7 +90,7 @@ def test_a_start_that_fails_for_good_keeps_its_words_through_a_crash_at_any_poin
         insert(lab.database, plan(step("a")))
         died = lab.survive(Death(frozenset({point})))
         assert lab.states() == {"a": "failed", "run": "failed", "r/a/1": "failed"}
-        reason = lab.view().steps[0].reason
+        reason = first(lab.view().steps).reason
         assert reason is not None
         assert "no such wind" in reason.sentence()
         lab.close()

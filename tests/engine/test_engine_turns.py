@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lab import Death, Killed, Lab
 
-from build import after, asks, content, insert, node, plan, step, train_and_register
+from build import after, asks, content, first, insert, node, plan, step, train_and_register
 from trainwright.core.errors import BackendError, TransientBackendError
 from trainwright.core.ids import AttemptId, RunId
 from trainwright.core.job import JobSpec
@@ -37,7 +37,7 @@ def good(job: JobSpec) -> Script:
 
 
 def sentence(lab: Lab, run: str = "r") -> str:
-    reason = lab.view(run).steps[0].reason
+    reason = first(lab.view(run).steps).reason
     return "" if reason is None else reason.sentence()
 
 
@@ -201,7 +201,7 @@ def test_an_attempt_that_the_backend_never_heard_of_is_lost(make: Make) -> None:
     lab.living.clear()
     lab.carry(lab.engine("f"))
     assert lab.states() == {"a": "succeeded", "run": "succeeded", "r/a/1": "lost", "r/a/2": "succeeded"}
-    assert lab.view().attempts[0].exit_class is ExitClass.LOST
+    assert first(lab.view().attempts).exit_class is ExitClass.LOST
 
 
 def test_two_runs_that_swap_their_room_do_not_wait_for_each_other(make: Make) -> None:

@@ -302,7 +302,7 @@ def _current(view: "RunView") -> str:
     """Return the step to follow when none was named: the first that runs, else the last that ran."""
     running = [s.name for s in view.steps if s.state == "running"]
     started = [s.name for s in view.steps if s.attempts]
-    return (running or started[-1:] or [view.steps[0].name])[0]
+    return (running or started[-1:] or [s.name for s in view.steps])[0]
 
 
 def _write(data: bytes) -> int:

@@ -15,6 +15,7 @@ class ArtifactKind(StrEnum):
     DATASET = "dataset"
     MODEL = "model"
     FILE = "file"
+    VALUE = "value"  # JSON: a file of its own, or value.json in a folder
 
 
 @dataclass(frozen=True, slots=True)

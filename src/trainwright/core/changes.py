@@ -83,14 +83,12 @@ class Changes:
 
 def applied(view: RunView, changes: Changes) -> RunView:
     """Return the view as it will be once the changes are committed."""
-    steps = {s.name: s for s in (*view.steps, *changes.steps)}
-    attempts = {a.id: a for a in (*view.attempts, *changes.attempts)}
     return replace(
         view,
         run=changes.run or view.run,
-        steps=tuple(steps.values()),
-        attempts=tuple(attempts.values()),
-        inputs={**view.inputs, **changes.inputs},
-        outputs=(*view.outputs, *changes.outputs),
+        steps=view.steps.plus({s.name: s for s in changes.steps}),
+        attempts=view.attempts.plus({a.id: a for a in changes.attempts}),
+        inputs={**view.inputs, **changes.inputs} if changes.inputs else view.inputs,
+        outputs=view.outputs.plus({(o.attempt, o.name): o for o in changes.outputs}),
         next_versions={**view.next_versions, **{m.model: m.version + 1 for m in changes.models}},
     )

@@ -15,6 +15,8 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
+from trainwright.core.records import Records
+
 T = TypeVar("T")
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -35,7 +37,7 @@ def to_json(value: Any) -> Any:
         return value.astimezone(UTC).isoformat()
     if isinstance(value, Mapping):
         return {str(k): to_json(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Records):
         return [to_json(v) for v in value]
     if is_dataclass(value):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
@@ -79,6 +81,8 @@ def _shape(value: Any) -> Any:
         return {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Mapping):
         return {str(k): v for k, v in value.items()}
+    if isinstance(value, Records):
+        return list(value)
     return to_json(value)
 
 

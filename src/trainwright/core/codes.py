@@ -83,6 +83,7 @@ CODES: Mapping[str, str] = {
     "TW6101": "content cannot be stored or read",
     "TW6102": "the content store cannot be cleaned or mended",
     "TW6103": "the folders of the attempts cannot be mended",
+    "TW6104": "a value that a step made is no JSON",
     "TW6201": "the database is locked by another process",
     "TW6202": "the database cannot be used",
     "TW6203": "the database was written by a newer version",

@@ -80,6 +80,17 @@ def parse(text: str) -> Condition:
     return Condition(text, tuple(dict.fromkeys(_operands(tree.body))), tree)
 
 
+def mentioned(condition: Condition) -> tuple[str, ...]:
+    """Return every dotted name of a condition, those that it only asks for with ``has`` too."""
+    asked = [
+        node.args[0].value
+        for node in ast.walk(condition.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "has"
+        if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+    ]
+    return tuple(dict.fromkeys([*condition.operands, *asked]))
+
+
 def judge(condition: Condition, names: Names, *, baseline_required: bool = False) -> GateResult:
     """Evaluate a check to a verdict; never raises.
 

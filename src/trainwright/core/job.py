@@ -17,7 +17,8 @@ class Part:
 
     Attributes:
         text: literal; empty when ``ref`` is set.
-        ref: ``input:prep.table``, ``output:model`` or ``checkpoint:path``; empty for literal text.
+        ref: ``input:prep.table``, ``output:model`` or ``checkpoint:path``, which the runner replaces;
+            ``each:GROUP:FIELD``, which is replaced when the job of a member is made; empty for literal text.
     """
 
     text: str = ""
@@ -85,6 +86,19 @@ class CodeTree:
 
 
 @dataclass(frozen=True, slots=True)
+class Collection:
+    """The outputs of the members of a group, as one input.
+
+    Attributes:
+        kind: of each; values become one JSON list, anything else a folder with an entry a member.
+        inputs: names of the inputs it stands for, in order; their last part is the member's number.
+    """
+
+    kind: ArtifactKind
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     """One attempt of a step, ready for any backend; its JSON is the runner's ``job.json``.
 
@@ -95,6 +109,7 @@ class JobSpec:
         params: the run's declared parameters, for ``tw.params`` to compare with.
         devices: indices of the GPUs given; become ``CUDA_VISIBLE_DEVICES``.
         grace_s: seconds between TERM and KILL.
+        collections: input that stands for many → its kind and the names of those inputs, in order.
         timeout_s: seconds the command may take; None = for ever.
     """
 
@@ -115,3 +130,4 @@ class JobSpec:
     devices: tuple[int, ...] = ()
     timeout_s: float | None = None
     grace_s: float = 10.0
+    collections: Mapping[str, Collection] = field(default_factory=dict)

@@ -34,6 +34,17 @@ class ReasonCode(StrEnum):
     NOT_A_NUMBER = "not-a-number"
     NOT_REGISTERED = "not-registered"
     UPSTREAM_FAILED = "upstream-failed"
+    UPSTREAM_SKIPPED = "upstream-skipped"
+    CONDITION_FALSE = "condition-false"
+    CONDITION_UNDECIDED = "condition-undecided"
+    NOT_NEEDED = "not-needed"
+    SKIPPED_ITSELF = "skipped-itself"
+    READING_LIST = "reading-list"
+    BAD_LIST = "bad-list"
+    WAITING_FOR_TURN = "waiting-for-turn"
+    MEMBERS_FAILED = "members-failed"
+    MEMBERS_SKIPPED = "members-skipped"
+    LOOP_EXHAUSTED = "loop-exhausted"
     STEP_FAILED = "step-failed"
     STOPPED = "stopped"
 
@@ -108,6 +119,27 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
         "{model} was not registered: no check on it has passed", "give a step that reads the model a check:"
     ),
     ReasonCode.UPSTREAM_FAILED: Entry("was skipped because {steps} did not succeed"),
+    ReasonCode.UPSTREAM_SKIPPED: Entry(
+        "was skipped because {steps} was skipped", "when: none_failed lets it run all the same"
+    ),
+    ReasonCode.CONDITION_FALSE: Entry("was skipped because {expression} does not hold ({values})"),
+    ReasonCode.CONDITION_UNDECIDED: Entry(
+        "whether {expression} holds cannot be told ({values})",
+        "log what the condition names in the step before, or ask with has()",
+    ),
+    ReasonCode.NOT_NEEDED: Entry("was not needed: {steps} did not fail"),
+    ReasonCode.SKIPPED_ITSELF: Entry("had nothing to do: the command ended with its skip_code {exit_code}"),
+    ReasonCode.READING_LIST: Entry("reads the list of its members from {output}"),
+    ReasonCode.BAD_LIST: Entry("{output} cannot be the list of its members: {message}", "{advice}"),
+    ReasonCode.WAITING_FOR_TURN: Entry("waits for its turn: at most {limit} steps of the run at one time"),
+    ReasonCode.MEMBERS_FAILED: Entry(
+        "{failed} of {total} members failed, {tolerate} may; the first was {first}: {cause}",
+        "see it: tw why RUN/{first}",
+    ),
+    ReasonCode.MEMBERS_SKIPPED: Entry("was skipped because all of its {total} members were"),
+    ReasonCode.LOOP_EXHAUSTED: Entry(
+        "{until} did not hold after {rounds} rounds ({values})", "allow more rounds in loop: max_rounds"
+    ),
     ReasonCode.STEP_FAILED: Entry("the step {step} failed: {cause}"),
     ReasonCode.STOPPED: Entry("was stopped by {actor}"),
 }

@@ -1,12 +1,13 @@
 """What happened: runs, their steps, and the attempts at them. Records, never rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from trainwright.core.artifact import GateResult, Input, Output
-from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
+from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName, attempt_id
 from trainwright.core.reasons import Reason
+from trainwright.core.records import Records
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 
@@ -63,14 +64,42 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRun:
-    """One step of one run.
+class Tally:
+    """How the members of a group stand.
 
     Attributes:
-        position: place in the plan's order, from 0.
-        attempts: number of attempts made so far.
+        total: members that there will be; for a loop its most.
+        begun: members that were begun, the first ones in order.
+        succeeded, failed, skipped, cancelled: members that have ended so.
+    """
+
+    total: int
+    begun: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    skipped: int = 0
+    cancelled: int = 0
+
+    @property
+    def ended(self) -> int:
+        """Return how many members have ended."""
+        return self.succeeded + self.failed + self.skipped + self.cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """One step of one run: a node of the graph, a group of members, or a member of one.
+
+    Attributes:
+        name: as in the plan; members of the group ``eval`` are ``eval.0``, ``eval.1`` …, the steps of a sub-pipeline
+            ``sub`` are ``sub.prep``, ``sub.train``.
+        position: place of its top step in the plan's order, from 0.
+        attempts: number of attempts made so far; groups make none.
         metadata: what its stage asked for and got.
         gates: results of its checks, in their order; empty until it ended.
+        parent: the group it is a member of; None at the top.
+        item: what ``each`` stands for in a member.
+        tally: of a group, from when its members are known.
     """
 
     run: RunId
@@ -83,6 +112,9 @@ class StepRun:
     finished_at: datetime | None = None
     metadata: Mapping[str, Plain] = field(default_factory=dict)
     gates: tuple[GateResult, ...] = ()
+    parent: StepName | None = None
+    item: Plain = None
+    tally: Tally | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,26 +152,47 @@ class RunView:
     """Everything about one run that a decision may look at.
 
     Attributes:
-        steps: in the plan's order.
-        attempts: by number, so that those at one step come oldest first.
+        steps: in the plan's order, then members in the order in which their groups began.
+        attempts: those at one step come oldest first.
         inputs: of finished and live attempts.
-        outputs: published ones.
+        outputs: published ones, by attempt and name.
         baselines: model name → address and metrics of the version in production.
         next_versions: model name → number that its next version will have.
     """
 
     run: Run
-    steps: tuple[StepRun, ...]
-    attempts: tuple[Attempt, ...]
+    steps: Records[StepName, StepRun]
+    attempts: Records[AttemptId, Attempt]
     inputs: Mapping[AttemptId, tuple[Input, ...]] = field(default_factory=dict)
-    outputs: tuple[Output, ...] = ()
+    outputs: Records[tuple[AttemptId, str], Output] = field(default_factory=Records)
     baselines: Mapping[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict)
     next_versions: Mapping[str, int] = field(default_factory=dict)
 
     def step(self, name: StepName) -> StepRun:
         """Return the step of that name."""
-        return next(s for s in self.steps if s.name == name)
+        return self.steps[name]
 
     def latest(self, name: StepName) -> Attempt | None:
         """Return the last attempt at a step, or None before the first."""
-        return next((a for a in reversed(self.attempts) if a.step == name), None)
+        number = self.steps[name].attempts
+        return self.attempts.get(attempt_id(self.run.id, name, number)) if number else None
+
+    def output(self, step: StepName, name: str) -> Output | None:
+        """Return what the last attempt at a step published under that name, or None."""
+        number = self.steps[step].attempts
+        return self.outputs.get((attempt_id(self.run.id, step, number), name))
+
+
+def steps_of(steps: Iterable[StepRun]) -> Records[StepName, StepRun]:
+    """Return steps as records."""
+    return Records.of(steps, lambda step: step.name)
+
+
+def attempts_of(attempts: Iterable[Attempt]) -> Records[AttemptId, Attempt]:
+    """Return attempts as records."""
+    return Records.of(attempts, lambda attempt: attempt.id)
+
+
+def outputs_of(outputs: Iterable[Output]) -> Records[tuple[AttemptId, str], Output]:
+    """Return outputs as records."""
+    return Records.of(outputs, lambda output: (output.attempt, output.name))

@@ -30,12 +30,18 @@ class StepState(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    SKIPPED = "skipped"  # a step before it did not succeed
+    SKIPPED = "skipped"  # a step before it did not succeed, its condition did not hold, or it asked to be
+    CACHED = "cached"  # an equal attempt was made before: its outputs stand
 
     @property
     def is_final(self) -> bool:
         """Tell whether nothing more will happen."""
         return self not in _UNFINISHED_STEP_STATES
+
+    @property
+    def is_success(self) -> bool:
+        """Tell whether what it makes is there."""
+        return self is StepState.SUCCEEDED or self is StepState.CACHED
 
 
 _UNFINISHED_STEP_STATES = frozenset({StepState.PENDING, StepState.QUEUED, StepState.RUNNING})
@@ -85,4 +91,5 @@ class ExitClass(StrEnum):
     STOPPED = "stopped"  # somebody asked
     LOST = "lost"
     INFRASTRUCTURE = "infrastructure"  # could not be started, or outputs not published
+    SKIPPED = "skipped"  # ended with the code by which the step says that it has nothing to do
     OUTPUT = "output"  # ended well without an output it had promised

@@ -4,24 +4,26 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from trainwright.core.changes import Act, Changes, Instruction, applied
 from trainwright.core.clock import Clock
 from trainwright.core.errors import BackendError, Problem, TransientBackendError
-from trainwright.core.ids import ProjectName, RunId
+from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
 from trainwright.core.node import Node
-from trainwright.core.run import Attempt, Run, RunView
-from trainwright.core.states import AttemptState
-from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Workload
-from trainwright.lifecycle.advance import Chance, Happening, advance
+from trainwright.core.run import Attempt, RunView
+from trainwright.core.scalar import Plain
+from trainwright.core.states import AttemptState, StepState
+from trainwright.core.workload import Workload
+from trainwright.engine.lists import read_list
+from trainwright.engine.placing import place, run_of, still_fits, workload
+from trainwright.lifecycle.advance import Happening, advance
 from trainwright.lifecycle.job import build_job
+from trainwright.lifecycle.turn import Chance
 from trainwright.plan.plan import Plan
 from trainwright.ports.backend import Backend, Ended
-from trainwright.sched.invariants import broken
-from trainwright.sched.round import schedule
 from trainwright.store import journal, registry, runs
 from trainwright.store.database import Database, Rows, Stale
 from trainwright.store.journal import OpenInstruction
@@ -37,6 +39,7 @@ class World:
     """What an engine works on.
 
     Attributes:
+        read_value: returns what stored JSON holds; raises ``TrainwrightError`` when it is none.
         owner: names this engine in leases.
         owner_is_gone: tells whether the engine behind such a name is known to be dead.
     """
@@ -44,6 +47,7 @@ class World:
     database: Database
     backend: Backend
     clock: Clock
+    read_value: Callable[[Digest], Plain]
     chance: Callable[[], Chance]
     project: ProjectName
     owner: str
@@ -57,6 +61,8 @@ class _Held:
     Attributes:
         open: instructions still to be carried out, in order.
         done: carried out, to be marked by the next commit: a crash before it carries them out again.
+        live: attempts that have not ended.
+        rested: whether a turn of ours has brought the records to rest, so that only what happens can change them.
     """
 
     plan: Plan
@@ -64,6 +70,13 @@ class _Held:
     view: RunView
     open: list[OpenInstruction]
     done: list[int]
+    live: dict[AttemptId, Attempt] = field(default_factory=dict)
+    rested: bool = False
+
+    def with_changes(self, changes: Changes) -> list[Attempt]:
+        """Return the attempts that have not ended once the changes are made."""
+        later = {**self.live, **{a.id: a for a in changes.attempts}}
+        return [a for a in later.values() if not a.state.is_final]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +93,7 @@ class Engine:
     def __init__(self, world: World) -> None:
         self._world = world
         self._held: dict[RunId, _Held] = {}
-        self._late: list[Happening] = []  # ends that the engine itself concluded while acting
+        self._late: list[Ended] = []  # ends that the engine itself concluded while acting
         self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
         self.trouble: Trouble | None = None
         self._again = False  # whether the next turn has something to do at once
@@ -108,7 +121,7 @@ class Engine:
         happened: dict[RunId, Changes] = {}
         for run_id in claimed:
             with self._apart(run_id):
-                happened[run_id] = self._decide(run_id, [h for h in late if _run_of(h) == run_id], now)
+                happened[run_id] = self._decide(run_id, [h for h in late if run_of(h.attempt) == run_id], now)
         placed = self._place(happened, now)
         changed = False
         for run_id, changes in happened.items():
@@ -128,7 +141,7 @@ class Engine:
         if self._again:
             return
         now = self._world.clock.now()
-        attempts = [a for held in self._held.values() for a in held.view.attempts if not a.state.is_final]
+        attempts = [a for held in self._held.values() for a in held.live.values()]
         live = [a.id for a in attempts if a.state.holds_room]
         due = [
             (a.not_before - now).total_seconds() for a in attempts if a.not_before is not None and a.not_before > now
@@ -205,17 +218,18 @@ class Engine:
             todo = journal.open_instructions(rows, head.run)
             if held is not None:
                 todo = [item for item in todo if item.seq not in held.done]
-                return _Held(held.plan, held.code, view, todo, held.done)
+                return _Held(held.plan, held.code, view, todo, held.done, _live(view))
             code = runs.fingerprint(rows, view.run.project, view.run.fingerprint).code
             plan = runs.plan(rows, view.run.project, view.run.plan_digest)
-        return _Held(plan, CodeTree(code.tree, code.folder), view, todo, [])
+        return _Held(plan, CodeTree(code.tree, code.folder), view, todo, [], _live(view))
 
     def _with_registry(self, held: _Held, something_happened: bool) -> RunView:  # noqa: FBT001 - private
         """Return the view with the registry's present baselines and next versions, when a decision may need them."""
         if held.view.next_versions and not something_happened:
             return held.view
-        models = {s.baseline_model for s in held.plan.steps if s.baseline_model}
-        models |= {s.registration.model for s in held.plan.steps if s.registration}
+        steps = held.plan.by_path.values()
+        models = {s.baseline_model for s in steps if s.baseline_model}
+        models |= {s.registration.model for s in steps if s.registration}
         if not models:
             return held.view
         project = self._world.project
@@ -227,15 +241,29 @@ class Engine:
 
     # observe and decide
 
-    def _decide(self, run_id: RunId, late: Iterable[Happening], now: datetime) -> Changes:
+    def _decide(self, run_id: RunId, late: Iterable[Ended], now: datetime) -> Changes:
         """Return what follows for a run from what the backend says and what the engine concluded."""
         held = self._held[run_id]
-        seen = [*self._observe(held), *late]
+        seen: list[Happening] = [*self._observe(held), *late]
         held.view = self._with_registry(held, bool(seen))
-        return advance(held.plan, held.view, seen, now, self._world.chance())
+        chance = self._world.chance()
+        changes = advance(held.plan, held.view, seen, now, chance, everything=not held.rested)
+        waiting = changes.steps if held.rested else applied(held.view, changes).steps
+        while lists := self._read_lists(held, [s.name for s in waiting if s.state is StepState.QUEUED], changes):
+            more = advance(held.plan, applied(held.view, changes), lists, now, chance, everything=False)
+            changes, waiting = changes.then(more), more.steps
+        return changes
+
+    def _read_lists(self, held: _Held, queued: list[StepName], changes: Changes) -> list[Happening]:
+        """Return the lists of the groups among these steps, which wait for nothing else."""
+        groups = [n for n in queued if (g := held.plan.step(n).group) is not None and g.over is not None]
+        if not groups:
+            return []
+        view = applied(held.view, changes)
+        return [read_list(held.plan, view, name, self._world.read_value) for name in groups]
 
     def _observe(self, held: _Held) -> Iterable[Happening]:
-        for attempt in held.view.attempts:
+        for attempt in held.live.values():
             if not attempt.state.holds_room:
                 continue
             seen = self._world.backend.observe(attempt.id) or self._unheard(held, attempt)
@@ -251,26 +279,18 @@ class Engine:
 
     def _place(self, happened: dict[RunId, Changes], now: datetime) -> dict[RunId, Changes]:
         """Return what the scheduler's word on every attempt that waits for room changes, on top of ``happened``."""
-        views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
-        pending = [
-            _workload(attempt, self._held[run_id].plan, view.run)
-            for run_id, view in views.items()
-            for attempt in view.attempts
-            if attempt.state is AttemptState.QUEUED and (attempt.not_before is None or attempt.not_before <= now)
-        ]
-        if not pending:
+        live = {run_id: self._held[run_id].with_changes(changes) for run_id, changes in happened.items()}
+        if not any(a.state is AttemptState.QUEUED for attempts in live.values() for a in attempts):
             return {}
-        freed = {a.id for view in views.values() for a in view.attempts if not a.state.holds_room}
+        views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
+        freed = {a.id for changes in happened.values() for a in changes.attempts if not a.state.holds_room}
         with self._world.database.reading() as rows:
-            holding = self._holding(rows)
+            holding = [w for w in self._holding(rows) if w.attempt not in freed]
         self._nodes = self._world.backend.nodes()
-        snapshot = ClusterSnapshot(self._nodes, tuple(pending), tuple(w for w in holding if w.attempt not in freed))
-        words: dict[RunId, list[Decision]] = {}
-        for decision in schedule(snapshot):
-            words.setdefault(_run_of(decision), []).append(decision)
+        waiting = {run_id: (self._held[run_id].plan, views[run_id], live[run_id]) for run_id in happened}
         return {
-            run_id: advance(self._held[run_id].plan, views[run_id], decisions, now, self._world.chance())
-            for run_id, decisions in words.items()
+            run_id: advance(self._held[run_id].plan, views[run_id], words, now, self._world.chance(), everything=False)
+            for run_id, words in place(waiting, self._nodes, holding, now).items()
         }
 
     def _holding(self, rows: Rows) -> tuple[Workload, ...]:
@@ -279,7 +299,7 @@ class Engine:
         for attempt, run in runs.holding(rows, self._world.project):
             if run.id not in plans:
                 plans[run.id] = runs.plan(rows, run.project, run.plan_digest)
-            found.append(_workload(attempt, plans[run.id], run))
+            found.append(workload(attempt, plans[run.id], run))
         return tuple(found)
 
     # apply
@@ -295,7 +315,8 @@ class Engine:
             return False
         try:
             with self._world.database.writing() as rows:
-                changes = happened.then(placed) if self._has_room(rows, held, happened, placed) else happened
+                fits = still_fits(held.plan, held.view, happened, placed, self._nodes, lambda: self._holding(rows))
+                changes = happened.then(placed) if fits else happened
                 journal.mark_done(rows, held.done, now)
                 written = runs.apply(rows, held.view.run, changes, now, self._world.owner) if changes else None
         except Stale as stale:
@@ -308,22 +329,10 @@ class Engine:
             return False
         run, opened = written
         held.open += opened
+        held.live = {a.id: a for a in held.with_changes(changes)}
         held.view = replace(applied(held.view, changes), run=run)
+        held.rested = True
         return True
-
-    def _has_room(self, rows: Rows, held: _Held, happened: Changes, placed: Changes) -> bool:
-        """Hold the placements against what is committed by now: nobody else may have been given the room."""
-        started = {i.attempt for i in placed.instructions if i.act is Act.START}
-        if not started:
-            return True
-        ended = {a.id for a in happened.attempts if not a.state.holds_room}
-        attempts = [a for a in placed.attempts if a.id in started]
-        snapshot = ClusterSnapshot(
-            self._nodes,
-            tuple(_workload(replace(a, devices=()), held.plan, held.view.run) for a in attempts),
-            tuple(w for w in self._holding(rows) if w.attempt not in ended),
-        )
-        return not broken(snapshot, tuple(Placement(a.id, self._nodes[0].name, a.devices) for a in attempts))
 
     # act
 
@@ -343,7 +352,7 @@ class Engine:
         A start that failed for good stays open until the attempt's end is written: a crash in between repeats it
         and finds the same end. A stop that failed is tried again: its attempt still holds its room.
         """
-        attempt = next((a for a in reversed(held.view.attempts) if a.id == instruction.attempt), None)
+        attempt = held.view.attempts.get(instruction.attempt)
         if attempt is None:
             return False  # decided by another engine, which has taken the run over
         try:
@@ -369,18 +378,5 @@ class Engine:
         self._late.append(Ended(attempt.id, attempt.token, "not-started", now, message=message))
 
 
-def _workload(attempt: Attempt, plan: Plan, run: Run) -> Workload:
-    step = plan.step(attempt.step)
-    return Workload(
-        attempt=attempt.id,
-        label=f"{run.pipeline}#{run.number}/{attempt.step}",
-        asked=step.resources,
-        run_number=run.number,
-        position=plan.positions[attempt.step],
-        queued_at=attempt.queued_at,
-        devices=attempt.devices,
-    )
-
-
-def _run_of(happening: Happening) -> RunId:
-    return RunId(happening.attempt.split("/", 1)[0])
+def _live(view: RunView) -> dict[AttemptId, Attempt]:
+    return {a.id: a for a in view.attempts if not a.state.is_final}

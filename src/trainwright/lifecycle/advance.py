@@ -4,99 +4,84 @@
 everything to write and to do, as one value.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from signal import Signals
 
-from trainwright.core.artifact import Input, Output
-from trainwright.core.changes import Act, Changes, Instruction, RegisterModel
-from trainwright.core.ids import AttemptId, StepName, attempt_id
+from trainwright.core.artifact import Output
+from trainwright.core.changes import Act, Changes, Instruction
+from trainwright.core.ids import StepName, attempt_id
 from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.run import Attempt, Run, RunView, StepRun
+from trainwright.core.run import Attempt, RunView, StepRun
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
-from trainwright.core.workload import Decision, Placement
+from trainwright.core.workload import Decision, Placement, Refusal
 from trainwright.lifecycle.attempt import TRANSITIONS, Event, classify, event_of, reason_code, signal_of
+from trainwright.lifecycle.facts import hold
 from trainwright.lifecycle.gates import facts_of, failed_gate, judge_checks, not_a_number, owed
-from trainwright.lifecycle.job import inputs_of
+from trainwright.lifecycle.groups import ListRead, begin_group, follow_group, take_list
+from trainwright.lifecycle.inputs import inputs_of
+from trainwright.lifecycle.join import obstacle
 from trainwright.lifecycle.registration import register
 from trainwright.lifecycle.retry import repeat_at
-from trainwright.plan.plan import Plan, PlannedStep
+from trainwright.lifecycle.turn import Chance, Turn
+from trainwright.plan.plan import GroupKind, Plan, PlannedStep, within
 from trainwright.ports.backend import Ended, Running
 
-Happening = Running | Ended | Decision
+Happening = Running | Ended | Decision | ListRead
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """Randomness, drawn outside.
-
-    Attributes:
-        jitter_ratio: 0..1.
-        token: returns a fresh secret for each new attempt.
-    """
-
-    jitter_ratio: float
-    token: Callable[[], str]
-
-
-@dataclass
-class _Turn:
-    """The working copy of one decision: records that changed shadow the view's."""
-
-    plan: Plan
-    view: RunView
-    now: datetime
-    chance: Chance
-    run: Run
-    steps: dict[StepName, StepRun]
-    attempts: dict[AttemptId, Attempt]
-    inputs: dict[AttemptId, tuple[Input, ...]] = field(default_factory=dict)
-    outputs: list[Output] = field(default_factory=list)
-    models: list[RegisterModel] = field(default_factory=list)
-    instructions: list[Instruction] = field(default_factory=list)
-
-    def current(self) -> RunView:
-        """Return the view with everything decided so far."""
-        return replace(
-            self.view,
-            run=self.run,
-            steps=tuple(self.steps.values()),
-            attempts=tuple(self.attempts.values()),
-            inputs={**self.view.inputs, **self.inputs},
-            outputs=(*self.view.outputs, *self.outputs),
-        )
-
-    def of_step(self, name: StepName) -> list[Attempt]:
-        """Return the attempts at a step, oldest first."""
-        count = self.steps[name].attempts
-        return [self.attempts[attempt_id(self.run.id, name, number)] for number in range(1, count + 1)]
-
-
-def advance(plan: Plan, view: RunView, happenings: Sequence[Happening], now: datetime, chance: Chance) -> Changes:
+def advance(
+    plan: Plan,
+    view: RunView,
+    happenings: Sequence[Happening],
+    now: datetime,
+    chance: Chance,
+    *,
+    everything: bool = True,
+) -> Changes:
     """Return what follows from the records and what happened; empty when nothing does.
 
     Happenings that no longer concern anybody (a result with another token, an end that is known) are ignored.
+
+    Args:
+        plan: of the run.
+        view: its records.
+        happenings: in any order.
+        now: the present instant.
+        chance: jitter and tokens.
+        everything: look at every unfinished step. Not needed for records that an earlier call has brought to rest:
+            then only what the happenings touch can change, and a turn costs the same however large the run is.
     """
-    turn = _Turn(plan, view, now, chance, view.run, {s.name: s for s in view.steps}, {a.id: a for a in view.attempts})
+    turn = Turn(plan, view, now, chance, view.run)
     if view.run.state.is_final:
         return Changes()
     for happening in happenings:
         _take_in(turn, happening)
+    if everything or turn.run.stop_asked_by is not None:
+        for step in view.steps:
+            if not step.state.is_final:
+                turn.consider(step.name)
     if turn.run.stop_asked_by is not None:
         _stop_everything(turn, turn.run.stop_asked_by)
-    for step in plan.steps:  # in the plan's order, so that one pass reaches the fixed point
-        _advance_step(turn, step)
+    while turn.todo:
+        name = next(iter(turn.todo))
+        del turn.todo[name]
+        _look_at(turn, name)
     _settle_run(turn)
-    return _changes(turn)
+    return turn.changes()
 
 
-def _take_in(turn: _Turn, happening: Happening) -> None:
-    attempt = turn.attempts.get(happening.attempt)
+def _take_in(turn: Turn, happening: Happening) -> None:
+    if isinstance(happening, ListRead):
+        take_list(turn, happening, _begin_member)
+        return
+    attempt = turn.attempt(happening.attempt)
     if attempt is None:
         return
+    turn.consider(attempt.step)
     match happening:
         case Running(started_at=started_at):
             _feed(turn, attempt, Event.STARTED, started_at=started_at)
@@ -105,14 +90,14 @@ def _take_in(turn: _Turn, happening: Happening) -> None:
         case Placement(devices=devices):
             if _feed(turn, attempt, Event.PLACED, devices=devices, reason=None):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
-        case _:
+        case Refusal(reason=reason):
             # the code only: numbers and names change with every attempt that ends, and are looked up when asked for
             known = attempt.reason.code if attempt.reason else None
-            if attempt.state is AttemptState.QUEUED and happening.reason.code != known:
-                turn.attempts[attempt.id] = replace(attempt, reason=happening.reason)
+            if attempt.state is AttemptState.QUEUED and reason.code != known:
+                turn.attempts[attempt.id] = replace(attempt, reason=reason)
 
 
-def _feed(turn: _Turn, attempt: Attempt, event: Event, **facts: object) -> bool:
+def _feed(turn: Turn, attempt: Attempt, event: Event, **facts: object) -> bool:
     """Move an attempt along its table; tell whether it moved."""
     after = TRANSITIONS.get((attempt.state, event))
     if after is None:
@@ -121,12 +106,13 @@ def _feed(turn: _Turn, attempt: Attempt, event: Event, **facts: object) -> bool:
     return True
 
 
-def _end(turn: _Turn, attempt: Attempt, ended: Ended) -> None:
+def _end(turn: Turn, attempt: Attempt, ended: Ended) -> None:
     if ended.cause != "lost" and ended.token != attempt.token:
         return  # a result of a submission that lost its lease
     planned = turn.plan.step(attempt.step)
-    ended = _held_to(planned, ended)
-    exit_class = classify(ended)
+    exit_class = _class_of(planned, ended)
+    if exit_class is ExitClass.OUTPUT:
+        ended = _without(planned, ended)
     number = signal_of(ended)
     evidence: dict[str, Plain] = {
         "exit_code": ended.exit_code,
@@ -150,71 +136,121 @@ def _end(turn: _Turn, attempt: Attempt, ended: Ended) -> None:
         params=ended.params,
         reason=Reason(reason_code(ended, exit_class), evidence),
     )
-    if moved and turn.attempts[attempt.id].state is AttemptState.SUCCEEDED:
-        turn.outputs += [
-            Output(attempt.id, attempt.run, attempt.step, name, planned.outputs[name], content)
-            for name, content in sorted(ended.outputs.items())
-            if name in planned.outputs
-        ]
+    if moved and exit_class is ExitClass.OK:
+        for name, content in sorted(ended.outputs.items()):
+            if name in planned.outputs:
+                kind = planned.outputs[name]
+                turn.outputs[attempt.id, name] = Output(attempt.id, attempt.run, attempt.step, name, kind, content)
 
 
-def _held_to(planned: PlannedStep, ended: Ended) -> Ended:
-    """Return the end as it counts: success needs exit 0 and every output that was promised."""
+def _class_of(planned: PlannedStep, ended: Ended) -> ExitClass:
+    """Return the kind of an end as it counts: success needs exit 0 and every output that was promised."""
+    exit_class = classify(ended)
+    if exit_class is ExitClass.USER_ERROR and planned.skip_code is not None and ended.exit_code == planned.skip_code:
+        return ExitClass.SKIPPED
+    if exit_class is ExitClass.OK and set(planned.outputs) - set(ended.outputs):
+        return ExitClass.OUTPUT
+    return exit_class
+
+
+def _without(planned: PlannedStep, ended: Ended) -> Ended:
+    """Return the end of an attempt that lacks outputs, as the reason names it."""
     missing = sorted(set(planned.outputs) - set(ended.outputs))
-    if not missing or classify(ended) is not ExitClass.OK:
-        return ended
-    return replace(ended, cause="output-missing", message=", ".join(missing))
+    return (
+        ended if ended.cause == "output-missing" else replace(ended, cause="output-missing", message=", ".join(missing))
+    )
 
 
-def _stop_everything(turn: _Turn, actor: str) -> None:
+def _stop_everything(turn: Turn, actor: str) -> None:
     reason = Reason(ReasonCode.STOPPED, {"actor": actor})
-    for attempt in list(turn.attempts.values()):
-        if _feed(turn, attempt, Event.STOP_ASKED):
+    for attempt in [a for a in turn.view.attempts if not a.state.is_final]:
+        if _feed(turn, turn.attempt(attempt.id) or attempt, Event.STOP_ASKED):
+            turn.consider(attempt.step)
             if turn.attempts[attempt.id].state is AttemptState.STOPPING:
                 turn.instructions.append(Instruction(Act.STOP, attempt.id, f"stopped by {actor}"))
             else:
                 turn.attempts[attempt.id] = replace(
                     turn.attempts[attempt.id], reason=reason, exit_class=ExitClass.STOPPED, finished_at=turn.now
                 )
-    for step in list(turn.steps.values()):
-        if step.state is StepState.PENDING:
-            _set(turn, step, StepState.CANCELLED, reason)
+    for step in turn.view.steps:
+        state = turn.step(step.name).state
+        waits_for_list = state is StepState.QUEUED and not step.attempts
+        if state is StepState.PENDING or waits_for_list:
+            turn.end(step.name, StepState.CANCELLED, reason)
 
 
-def _advance_step(turn: _Turn, planned: PlannedStep) -> None:
-    step = turn.steps[planned.name]
+def _look_at(turn: Turn, name: StepName) -> None:
+    """Bring one step as far as it can go."""
+    if not turn.has_step(name):
+        return  # a member that its group has not made yet
+    step = turn.step(name)
+    planned = turn.plan.step(name)
+    if step.state.is_final:
+        return
     if step.state is StepState.PENDING:
-        _begin_step(turn, planned, step)
-    elif not step.state.is_final:
+        if not _waits_for_group(turn, step):
+            _begin_step(turn, planned, step)
+    elif planned.group is not None:
+        follow_group(turn, planned.group, step, _begin_member)
+    else:
         _follow_attempt(turn, planned, step)
 
 
-def _begin_step(turn: _Turn, planned: PlannedStep, step: StepRun) -> None:
-    waiting: list[Plain] = []
-    broken: list[Plain] = []
-    for name in planned.needs:
-        state = turn.steps[name].state
-        if state is not StepState.SUCCEEDED:
-            (broken if state.is_final else waiting).append(name)
-    if broken:
-        _set(turn, step, StepState.SKIPPED, Reason(ReasonCode.UPSTREAM_FAILED, {"steps": broken}))
-    elif waiting:
+def _waits_for_group(turn: Turn, step: StepRun) -> bool:
+    """Tell whether it is for the group to begin a step: a member that is one of many."""
+    if not step.parent:
+        return False
+    group = turn.plan.step(step.parent).group
+    return group is not None and group.kind is not GroupKind.ONCE
+
+
+def _begin_member(turn: Turn, name: StepName) -> None:
+    _begin_step(turn, turn.plan.step(name), turn.step(name))
+
+
+def _begin_step(turn: Turn, planned: PlannedStep, step: StepRun) -> None:
+    needs = [turn.step(within(path, step.name)) for path in planned.needs]
+    waiting: list[Plain] = [need.name for need in needs if not need.state.is_final]
+    if waiting:
         if step.reason is None or step.reason.evidence.get("steps") != waiting:
-            reason = Reason(ReasonCode.WAITING_FOR_STEP, {"steps": waiting})
-            turn.steps[step.name] = replace(step, reason=reason)
+            turn.put(replace(step, reason=Reason(ReasonCode.WAITING_FOR_STEP, {"steps": waiting})))
+        return
+    reason = obstacle(planned.join, needs)
+    if reason is not None:
+        turn.end(step.name, StepState.SKIPPED, reason)
+        return
+    verdict = _condition(turn, planned, step)
+    if verdict is not None:
+        turn.end(step.name, *verdict)
     elif planned.registration is not None:
         _register(turn, planned, step)
+    elif planned.group is not None:
+        begin_group(turn, planned, planned.group, step, _begin_member)
     else:
-        _new_attempt(turn, planned, turn.now)
+        _new_attempt(turn, planned, turn.step(step.name), turn.now)
 
 
-def _new_attempt(turn: _Turn, planned: PlannedStep, at: datetime, reason: Reason | None = None) -> None:
-    step = turn.steps[planned.name]
+def _condition(turn: Turn, planned: PlannedStep, step: StepRun) -> tuple[StepState, Reason] | None:
+    """Return how a step ends whose conditions do not let it begin."""
+    beside = step.parent if step.parent is not None and _waits_for_group(turn, step) else step.name
+    for expression in planned.when:
+        result = hold(turn, expression, step.name, beside)
+        if result.verdict == "passed":
+            continue
+        values: dict[str, Plain] = {k: "missing" if v is None else v for k, v in result.values.items()}
+        evidence: dict[str, Plain] = {"expression": expression, "values": values}
+        if result.verdict == "failed":
+            return StepState.SKIPPED, Reason(ReasonCode.CONDITION_FALSE, evidence)
+        return StepState.FAILED, Reason(ReasonCode.CONDITION_UNDECIDED, evidence)
+    return None
+
+
+def _new_attempt(turn: Turn, planned: PlannedStep, step: StepRun, at: datetime, reason: Reason | None = None) -> None:
     number = step.attempts + 1
     attempt = Attempt(
-        id=attempt_id(turn.run.id, planned.name, number),
+        id=attempt_id(turn.run.id, step.name, number),
         run=turn.run.id,
-        step=planned.name,
+        step=step.name,
         number=number,
         state=AttemptState.QUEUED,
         token=turn.chance.token(),
@@ -223,57 +259,63 @@ def _new_attempt(turn: _Turn, planned: PlannedStep, at: datetime, reason: Reason
         reason=reason,
     )
     turn.attempts[attempt.id] = attempt
-    turn.inputs[attempt.id] = inputs_of(turn.plan, (*turn.view.outputs, *turn.outputs), planned)
-    turn.steps[planned.name] = replace(step, state=StepState.QUEUED, attempts=number, reason=reason)
+    turn.inputs[attempt.id] = inputs_of(turn, planned, step.name)
+    turn.put(replace(step, state=StepState.QUEUED, attempts=number, reason=reason))
 
 
-def _follow_attempt(turn: _Turn, planned: PlannedStep, step: StepRun) -> None:
-    attempt = turn.of_step(planned.name)[-1]
+def _follow_attempt(turn: Turn, planned: PlannedStep, step: StepRun) -> None:
+    attempt = turn.latest(step.name)
+    if attempt is None:
+        return
     match attempt.state:
         case AttemptState.QUEUED:
             if step.reason != attempt.reason:
-                turn.steps[step.name] = replace(step, reason=attempt.reason)
+                turn.put(replace(step, reason=attempt.reason))
         case AttemptState.STARTING | AttemptState.RUNNING | AttemptState.STOPPING:
             if step.state is not StepState.RUNNING:
                 started_at = step.started_at or turn.now
-                turn.steps[step.name] = replace(
-                    step, state=StepState.RUNNING, started_at=started_at, reason=Reason(ReasonCode.RUNNING)
+                turn.put(
+                    replace(step, state=StepState.RUNNING, started_at=started_at, reason=Reason(ReasonCode.RUNNING))
                 )
+        case AttemptState.SUCCEEDED if attempt.exit_class is ExitClass.SKIPPED:
+            turn.end(step.name, StepState.SKIPPED, attempt.reason)
         case AttemptState.SUCCEEDED:
             _judge_step(turn, planned, step, attempt)
         case AttemptState.CANCELLED:
-            _set(turn, step, StepState.CANCELLED, attempt.reason)
+            turn.end(step.name, StepState.CANCELLED, attempt.reason)
         case AttemptState.FAILED | AttemptState.LOST:
             _repeat_or_fail(turn, planned, step, attempt)
 
 
-def _judge_step(turn: _Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
-    outputs = tuple(o for o in (*turn.view.outputs, *turn.outputs) if o.attempt == attempt.id)
-    facts = facts_of(turn.current(), attempt, outputs)
+def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
+    outputs = tuple(o for name in sorted(planned.outputs) if (o := turn.output(step.name, name)) is not None)
+    params = turn.run.params if planned.params is None else planned.params
+    inputs = turn.inputs.get(attempt.id) or turn.view.inputs.get(attempt.id, ())
+    facts = facts_of(params, attempt, inputs, outputs)
     given, missing = owed(planned, facts)
-    gates = judge_checks(planned, facts, turn.view)
+    gates = judge_checks(planned, facts, turn.view, params)
     reason = missing or not_a_number(planned, facts) or failed_gate(gates, planned, turn.run.id)
     state = StepState.FAILED if reason else StepState.SUCCEEDED
-    turn.steps[step.name] = replace(turn.steps[step.name], metadata=given, gates=gates)
-    _set(turn, turn.steps[step.name], state, reason or Reason(ReasonCode.SUCCEEDED))
+    turn.steps[step.name] = replace(turn.step(step.name), metadata=given, gates=gates)
+    turn.end(step.name, state, reason or Reason(ReasonCode.SUCCEEDED))
 
 
-def _repeat_or_fail(turn: _Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
-    ends = [a.exit_class for a in turn.of_step(planned.name) if a.exit_class is not None]
+def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
+    ends = [a.exit_class for a in turn.of_step(step.name) if a.exit_class is not None]
     stopping = turn.run.stop_asked_by is not None
     at = None if stopping else repeat_at(planned.retry, ends, turn.now, turn.chance.jitter_ratio)
     if at is None:
-        _set(turn, step, StepState.FAILED, attempt.reason)
+        turn.end(step.name, StepState.FAILED, attempt.reason)
         return
     cause = attempt.reason.sentence() if attempt.reason else "an unknown end"
     evidence: dict[str, Plain] = {"number": step.attempts + 1, "at": at.isoformat(timespec="seconds"), "cause": cause}
-    _new_attempt(turn, planned, at, Reason(ReasonCode.BACKING_OFF, evidence))
+    _new_attempt(turn, planned, step, at, Reason(ReasonCode.BACKING_OFF, evidence))
 
 
-def _register(turn: _Turn, planned: PlannedStep, step: StepRun) -> None:
-    outcome = register(planned, turn.current(), {m.model: m.version + 1 for m in turn.models})
+def _register(turn: Turn, planned: PlannedStep, step: StepRun) -> None:
+    outcome = register(planned, turn, step.name)
     if isinstance(outcome, Reason):
-        _set(turn, step, StepState.FAILED, outcome)
+        turn.end(step.name, StepState.FAILED, outcome)
         return
     turn.models.append(outcome)
     address = f"models/{outcome.model}/{outcome.version}"
@@ -283,43 +325,27 @@ def _register(turn: _Turn, planned: PlannedStep, step: StepRun) -> None:
         "metrics": dict(outcome.metrics),
         "checks_passed": len(outcome.gates),
     }
-    turn.steps[step.name] = replace(step, metadata=metadata, started_at=turn.now)
-    _set(turn, turn.steps[step.name], StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED))
+    turn.steps[step.name] = replace(turn.step(step.name), metadata=metadata, started_at=turn.now)
+    turn.end(step.name, StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED))
 
 
-def _set(turn: _Turn, step: StepRun, state: StepState, reason: Reason | None) -> None:
-    turn.steps[step.name] = replace(turn.steps[step.name], state=state, reason=reason, finished_at=turn.now)
-
-
-def _settle_run(turn: _Turn) -> None:
-    steps = list(turn.steps.values())
-    if turn.run.state is RunState.PENDING and any(s.state is not StepState.PENDING for s in steps):
-        turn.run = replace(turn.run, state=RunState.RUNNING, started_at=turn.now)
-    if not all(s.state.is_final for s in steps):
+def _settle_run(turn: Turn) -> None:
+    if not turn.steps:
         return
-    failed = next((s for s in steps if s.state is StepState.FAILED), None)
+    if turn.run.state is RunState.PENDING and any(s.state is not StepState.PENDING for s in turn.steps.values()):
+        turn.run = replace(turn.run, state=RunState.RUNNING, started_at=turn.now)
+    top = [turn.step(planned.name) for planned in turn.plan.steps]
+    if not all(s.state.is_final for s in top):
+        return
+    failed = next((s for s in top if s.state is StepState.FAILED), None)
     if failed is not None:
         cause = failed.reason.sentence() if failed.reason else "?"
-        code = failed.reason.code if failed.reason else ""
+        code = failed.reason.evidence.get("code", failed.reason.code) if failed.reason else ""
         reason = Reason(ReasonCode.STEP_FAILED, {"step": failed.name, "cause": cause, "code": code})
         turn.run = replace(turn.run, state=RunState.FAILED, reason=reason, finished_at=turn.now)
-    elif any(s.state is StepState.CANCELLED for s in steps):
+    elif any(s.state is StepState.CANCELLED for s in top):
         reason = Reason(ReasonCode.STOPPED, {"actor": turn.run.stop_asked_by or "somebody"})
         turn.run = replace(turn.run, state=RunState.CANCELLED, reason=reason, finished_at=turn.now)
     else:
         reason = Reason(ReasonCode.SUCCEEDED)
         turn.run = replace(turn.run, state=RunState.SUCCEEDED, reason=reason, finished_at=turn.now)
-
-
-def _changes(turn: _Turn) -> Changes:
-    before = {a.id: a for a in turn.view.attempts}
-    steps_before = {s.name: s for s in turn.view.steps}
-    return Changes(
-        run=turn.run if turn.run != turn.view.run else None,
-        steps=tuple(s for s in turn.steps.values() if s is not steps_before[s.name] and s != steps_before[s.name]),
-        attempts=tuple(a for a in turn.attempts.values() if a is not before.get(a.id) and a != before.get(a.id)),
-        inputs=turn.inputs,
-        outputs=tuple(turn.outputs),
-        models=tuple(turn.models),
-        instructions=tuple(turn.instructions),
-    )

@@ -54,13 +54,14 @@ _REASONS: Mapping[ExitClass, ReasonCode] = {
     ExitClass.STOPPED: ReasonCode.STOPPED,
     ExitClass.LOST: ReasonCode.LOST,
     ExitClass.OUTPUT: ReasonCode.OUTPUT_MISSING,
+    ExitClass.SKIPPED: ReasonCode.SKIPPED_ITSELF,
 }
 
 
 def event_of(exit_class: ExitClass) -> Event:
     """Return the event that an end of this class is."""
     match exit_class:
-        case ExitClass.OK:
+        case ExitClass.OK | ExitClass.SKIPPED:
             return Event.ENDED_WELL
         case ExitClass.STOPPED:
             return Event.ENDED_STOPPED

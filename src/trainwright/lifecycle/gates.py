@@ -1,9 +1,10 @@
 """What a finished attempt has to show before its step has succeeded: stage metadata, numbers, checks."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
-from trainwright.core.artifact import GateResult, Output
+from trainwright.core.artifact import GateResult, Input, Output
 from trainwright.core.codec import encode_float
 from trainwright.core.condition import Condition, judge, parse
 from trainwright.core.ids import RunId
@@ -14,12 +15,14 @@ from trainwright.core.stage import NUMBERS_ONLY, StepFacts, metadata
 from trainwright.plan.plan import PlannedStep
 
 
-def facts_of(view: RunView, attempt: Attempt, outputs: tuple[Output, ...]) -> StepFacts:
-    """Return what is known of a finished attempt; its own notes stand over the run's parameters."""
+def facts_of(
+    params: Mapping[str, Plain], attempt: Attempt, inputs: tuple[Input, ...], outputs: tuple[Output, ...]
+) -> StepFacts:
+    """Return what is known of a finished attempt; its own notes stand over the declared parameters."""
     return StepFacts(
         metrics={name: m.last for name, m in attempt.metrics.items()},
-        params={**view.run.params, **attempt.params},
-        inputs=view.inputs.get(attempt.id, ()),
+        params={**params, **attempt.params},
+        inputs=inputs,
         outputs=outputs,
     )
 
@@ -49,10 +52,12 @@ def not_a_number(step: PlannedStep, facts: StepFacts) -> Reason | None:
     return Reason(ReasonCode.NOT_A_NUMBER, {"values": bad}) if bad else None
 
 
-def judge_checks(step: PlannedStep, facts: StepFacts, view: RunView) -> tuple[GateResult, ...]:
-    """Return the result of every check, in order."""
+def judge_checks(
+    step: PlannedStep, facts: StepFacts, view: RunView, params: Mapping[str, Plain]
+) -> tuple[GateResult, ...]:
+    """Return the result of every check, in order; ``params`` are those that the checks may name."""
     baseline = view.baselines.get(step.baseline_model)
-    names: dict[str, object] = {"params": dict(view.run.params), **facts.metrics}
+    names: dict[str, object] = {"params": dict(params), **facts.metrics}
     if baseline is not None:
         names["production"] = dict(baseline[1])
     conditions = [(check, parse(check.expression)) for check in step.checks]

@@ -1,53 +1,74 @@
 """Whether a model may enter the registry, and as what."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 from trainwright.core.changes import RegisterModel
 from trainwright.core.ids import StepName
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.run import RunView
-from trainwright.plan.plan import PlannedStep
+from trainwright.core.run import StepRun
+from trainwright.lifecycle.inputs import made
+from trainwright.lifecycle.turn import Turn
+from trainwright.plan.plan import GroupKind, PlannedStep, within
 
 
-def register(step: PlannedStep, view: RunView, taken: Mapping[str, int]) -> RegisterModel | Reason:
+def register(planned: PlannedStep, turn: Turn, name: StepName) -> RegisterModel | Reason:
     """Return the new version, or the reason why there is none.
 
     A model needs at least one passed check, written by an author, of a step that read it and came before.
 
     Args:
-        step: with a registration; every step that it needs has succeeded.
-        view: of its run.
-        taken: model name → next number, when this very turn registered versions of it already.
+        planned: with a registration; every step that it needs has succeeded.
+        turn: the decision under way; versions that it registers already are counted.
+        name: of the step that registers.
     """
-    registration = step.registration
+    registration = planned.registration
     if registration is None:
-        raise ValueError(f"step {step.name} registers nothing")
-    gates = tuple(gate for name in registration.judges for gate in view.step(name).gates)
-    if not any(gate.passed and not gate.default for gate in gates):
-        return Reason(ReasonCode.NOT_REGISTERED, {"model": registration.source.name})
-    output = next(
-        o for o in reversed(view.outputs) if o.step == registration.source.step and o.name == registration.source.output
-    )
+        raise ValueError(f"step {planned.name} registers nothing")
+    judges = [end for path in registration.judges for end in _ends(turn, within(path, name))]
+    gates = tuple(gate for judge in judges for gate in judge.gates)
+    source = registration.source
+    output = made(turn, within(source.step or StepName(""), name), source.output)
+    if output is None or not any(gate.passed and not gate.default for gate in gates):
+        return Reason(ReasonCode.NOT_REGISTERED, {"model": source.name})
     model = registration.model
+    taken = [m.version for m in turn.models if m.model == model]
     return RegisterModel(
         model=model,
-        version=taken.get(model) or view.next_versions.get(model, 1),
+        version=taken[-1] + 1 if taken else turn.view.next_versions.get(model, 1),
         alias=registration.alias,
         content=output.content,
-        run=view.run.id,
+        run=turn.run.id,
         step=output.step,
         output=output.name,
-        metrics=_metrics(registration.metrics_from, view),
+        metrics=_metrics([within(path, name) for path in registration.metrics_from], turn),
         gates=gates,
     )
 
 
-def _metrics(steps: tuple[StepName, ...], view: RunView) -> dict[str, float]:
+def _ends(turn: Turn, name: StepName) -> Iterator[StepRun]:
+    """Yield the steps that stand behind one: itself, the last round of a loop, the parts of a group."""
+    step = turn.step(name)
+    group = turn.plan.step(name).group
+    if group is None:
+        yield step
+        return
+    begun = step.tally.begun if step.tally else 0
+    if group.kind is GroupKind.ONCE:
+        names = [within(inner.name, StepName(f"{name}.")) for inner in group.body]
+    else:
+        first = begun - 1 if group.kind is GroupKind.LOOP else 0
+        names = [StepName(f"{name}.{number}") for number in range(max(0, first), begun)]
+    for inner in names:
+        if turn.has_step(inner):
+            yield from _ends(turn, inner)
+
+
+def _metrics(names: list[StepName], turn: Turn) -> dict[str, float]:
     """Return the final metrics that are numbers; a later step's stand over an earlier one's."""
     found: dict[str, float] = {}
-    for name in steps:
-        attempt = view.latest(name)
+    for step in (end for name in names for end in _ends(turn, name)):
+        attempt = turn.latest(step.name)
         for key, metric in (attempt.metrics if attempt else {}).items():
             if math.isfinite(metric.last):
                 found[key] = metric.last

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 from trainwright.core.artifact import ArtifactKind, PinnedData
@@ -25,20 +26,39 @@ class Check:
     default: bool = False
 
 
+class Join(StrEnum):
+    """What a step wants of the steps that it needs, once all of them have ended; see ``lifecycle.join``."""
+
+    ALL_SUCCESS = "all_success"
+    NONE_FAILED = "none_failed"
+    ONE_SUCCESS = "one_success"
+    ALL_DONE = "all_done"
+    ONE_FAILED = "one_failed"  # what on_fail: waits for
+
+
+class Source(StrEnum):
+    """How an input comes from the step that makes it."""
+
+    ONE = "one"  # its output
+    ALL = "all"  # the outputs of all members of a group, in order
+    PREVIOUS = "previous"  # the output of the round before; none in the first
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedInput:
     """What a step reads.
 
     Attributes:
-        name: ``prep.table`` or ``data.raw``.
-        step: that makes it; None for pinned data.
-        output: its name there; the data's name for pinned data.
+        name: ``prep.table`` or ``data.raw``, as the step itself says it.
+        step: that makes it, as a path in the plan; None for pinned data.
+        output: its name there; the name of the pinned data.
     """
 
     name: str
     step: StepName | None
     output: str
     kind: ArtifactKind
+    source: Source = Source.ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +80,58 @@ class Registration:
     metrics_from: tuple[StepName, ...]
 
 
+class GroupKind(StrEnum):
+    """How a step stands for several."""
+
+    EACH = "each"  # one member for each item, side by side
+    LOOP = "loop"  # one member after another, until a condition holds
+    ONCE = "once"  # the steps of a sub-pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What a step stands for when it is not one command.
+
+    Attributes:
+        body: the one template of each member; for ``once`` the steps of the sub-pipeline, each after all it needs.
+        items: of the members, when known at compile time; None for a list that a step makes, and for a loop.
+        over: the output that holds the list; None without one.
+        outputs: name → step of the body and its output; empty for a single template, whose outputs are its own.
+        parallel: members at one time; 0 = as many as there is room for.
+        tolerate: members that may fail before the group has failed.
+        max_rounds: of a loop.
+        until: ends a loop when it holds after a round.
+    """
+
+    kind: GroupKind
+    body: tuple["PlannedStep", ...]
+    items: tuple[Plain, ...] | None = None
+    over: PlannedInput | None = None
+    outputs: Mapping[str, tuple[StepName, str]] = field(default_factory=dict)
+    parallel: int = 0
+    tolerate: int = 0
+    max_rounds: int = 0
+    until: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
     """One node of the graph, resolved.
 
     Attributes:
-        command: None for a registration.
-        needs: steps that must have succeeded, sorted.
+        name: path in the plan: ``train`` at the top, ``eval.*`` for the template of each member of ``eval``,
+            ``sub.prep`` for a step of the sub-pipeline ``sub``.
+        command: None for a registration and for a group.
+        needs: steps that must have ended before, as paths, sorted.
         timeout_s: seconds; None = for ever.
         baseline_model: whose production version ``production.…`` means; empty when no check asks.
         baseline_required: whether a check with ``production.…`` fails before there is one.
+        join: what it wants of ``needs``.
+        when: conditions that must hold, else it is skipped.
+        group: what it stands for; None for an ordinary step.
+        skip_code: exit code by which the command says that it has nothing to do; None = there is none.
+        params: of its sub-pipeline; None at the top, where the run's are meant.
+        folder: of its pipeline file, relative to the folder of the top one.
     """
 
     name: StepName
@@ -86,6 +148,12 @@ class PlannedStep:
     env: Mapping[str, Template] = field(default_factory=dict)
     baseline_model: str = ""
     baseline_required: bool = False
+    join: Join = Join.ALL_SUCCESS
+    when: tuple[str, ...] = ()
+    group: Group | None = None
+    skip_code: int | None = None
+    params: Mapping[str, Plain] | None = None
+    folder: str = "."
 
 
 @dataclass(frozen=True)  # without slots: the index below is made once and kept
@@ -97,6 +165,7 @@ class Plan:
         params: declared parameters with their final values, by name.
         data: pinned, by name.
         steps: every step after all it needs; ties by name.
+        parallel: steps of a run at one time; 0 = as many as there is room for.
     """
 
     api_version: str
@@ -105,6 +174,7 @@ class Plan:
     params: Mapping[str, Plain]
     data: tuple[PinnedData, ...]
     steps: tuple[PlannedStep, ...]
+    parallel: int = 0
 
     @property
     def digest(self) -> Digest:
@@ -113,9 +183,57 @@ class Plan:
 
     @cached_property
     def positions(self) -> Mapping[StepName, int]:
-        """Return each step's place in ``steps``."""
+        """Return each top step's place in ``steps``."""
         return {step.name: place for place, step in enumerate(self.steps)}
 
+    @cached_property
+    def by_path(self) -> Mapping[StepName, PlannedStep]:
+        """Return every step, those of groups too, by its path."""
+        found: dict[StepName, PlannedStep] = {}
+        left = list(self.steps)
+        while left:
+            step = left.pop()
+            found[step.name] = step
+            left.extend(step.group.body if step.group else ())
+        return found
+
+    @cached_property
+    def dependents(self) -> Mapping[StepName, tuple[StepName, ...]]:
+        """Return path → the steps that need it."""
+        found: dict[StepName, list[StepName]] = {}
+        for step in self.by_path.values():
+            for need in step.needs:
+                found.setdefault(need, []).append(step.name)
+        return {path: tuple(sorted(names)) for path, names in found.items()}
+
     def step(self, name: StepName) -> PlannedStep:
-        """Return the step of that name."""
-        return self.steps[self.positions[name]]
+        """Return the step of that name, which may be a member: ``eval.3`` is made from ``eval.*``.
+
+        Raises:
+            KeyError: there is none.
+        """
+        known = self.by_path.get(name)
+        return known if known is not None else self.by_path[self.path(name)]
+
+    def position(self, name: StepName) -> int:
+        """Return the place in ``steps`` of a step, or of the top step that it lies in."""
+        known = self.positions.get(name)
+        return self.positions[StepName(name.partition(".")[0])] if known is None else known
+
+    def path(self, name: StepName) -> StepName:
+        """Return the path behind the name of a step: ``eval.*`` for ``eval.3``."""
+        path = ""
+        for part in name.split("."):
+            group = self.by_path[StepName(path)].group if path in self.by_path else None
+            indexed = group is not None and group.kind is not GroupKind.ONCE and part.isdigit()
+            path = f"{path}.{'*' if indexed else part}" if path else part
+        return StepName(path)
+
+
+def within(path: StepName, name: StepName) -> StepName:
+    """Return the step that a path means for the step ``name``: ``sub.*.prep`` is ``sub.3.prep`` for ``sub.3.train``."""
+    if "*" not in path:
+        return path
+    here = name.split(".")
+    parts = path.split(".")
+    return StepName(".".join(here[n] if part == "*" else part for n, part in enumerate(parts)))

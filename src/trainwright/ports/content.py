@@ -41,6 +41,15 @@ class ContentStore(Protocol):
         """
         ...
 
+    def read(self, digest: Digest, name: str) -> bytes:
+        """Return the bytes of a stored file, or of the file ``name`` at the top of a stored folder; for small ones.
+
+        Raises:
+            NotFoundError: no such manifest.
+            BackendError: there is no such file, or its bytes are missing or altered.
+        """
+        ...
+
     def export(self, digest: Digest, target: Path) -> Path:
         """Copy the content out; ``target`` must not exist yet. Return the file or folder written.
 

@@ -100,6 +100,28 @@ def has(root: str, digest: str) -> bool:
     return all(blobs.has(root, e.sha256, e.size) for e in read_manifest(root, digest).entries)
 
 
+def read(root: str, digest: str, name: str) -> bytes:
+    """Return the verified bytes of a stored file, or of the file ``name`` at the top of a stored folder.
+
+    Raises:
+        ContentError: no such content, no such file in it, or a blob is missing or altered.
+    """
+    import hashlib
+
+    kept = read_manifest(root, digest)
+    entry = next((e for e in kept.entries if kept.kind == "file" or e.path == name), None)
+    if entry is None:
+        raise ContentError(f"the folder has no {name}", f"write a file, or a folder with {name} in it")
+    try:
+        with open(blobs.blob(root, entry.sha256), "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise ContentError(f"{entry.path} is missing in the store", "run the step again") from error
+    if hashlib.sha256(data).hexdigest() != entry.sha256:
+        raise ContentError(f"{entry.path} was altered in the store", "run the step again")
+    return data
+
+
 def export(root: str, digest: str, target: str) -> str:
     """Copy content out to the new path ``target``, whole or not at all; return that path.
 

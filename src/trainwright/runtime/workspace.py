@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from trainwright.runtime import plainjson
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -51,11 +53,41 @@ def prepare(folder: str, job: dict[str, Any], store: str) -> Workspace:
         path = checkout(store, item["content"]["digest"])
         os.symlink(path, os.path.join(folder, "inputs", one_name(item["name"])))
         inputs[item["name"]] = path
+    for name, collection in job.get("collections", {}).items():
+        inputs[name] = collect(os.path.join(folder, "inputs", one_name(name)), collection, inputs)
     outputs = {name: os.path.join(folder, "outputs", one_name(name)) for name in sorted(job["outputs"])}
     work = os.path.join(folder, "work")
     if job["code"]:
         return Workspace(_bring_code(work, job["code"], store), inputs, outputs)
     return Workspace(work, inputs, outputs)
+
+
+def collect(path: str, collection: dict[str, Any], inputs: dict[str, str]) -> str:
+    """Put the outputs of the members of a group together as one input; return where it is.
+
+    Values become a file with one JSON list. Anything else becomes a folder with an entry a member, named by its
+    number with leading zeros, so that the order of names is the order of members.
+
+    Raises:
+        OSError: it cannot be made.
+        ValueError: a value is no JSON.
+    """
+    places = [(name.rpartition(".")[2], inputs.pop(name)) for name in collection["inputs"]]
+    if collection["kind"] == "value":
+        values = []
+        for _, place in places:
+            with open(os.path.join(place, "value.json") if os.path.isdir(place) else place, "rb") as file:
+                text = file.read().strip()
+            plainjson.loads(text)
+            values.append(text)
+        with open(path, "wb") as file:
+            file.write(b"[" + b",".join(values) + b"]")
+        return path
+    os.mkdir(path)
+    width = max((len(number) for number, _ in places), default=1)
+    for number, place in places:
+        os.symlink(place, os.path.join(path, number.zfill(width)))
+    return path
 
 
 def one_name(name: str) -> str:

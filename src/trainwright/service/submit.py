@@ -7,7 +7,7 @@ from pathlib import Path
 from trainwright.core.errors import DeniedError
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import RunId
-from trainwright.core.run import Run, RunView, StepRun
+from trainwright.core.run import Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.states import RunState, StepState
 from trainwright.plan.compile import compile_plan, data_requests
@@ -53,7 +53,7 @@ def prepare(
     where = {name: str(document.positions.get(f"data.{name}", "")) for name in asked}
     plan = compile_plan(document, params, pin(context, asked, folder, where))
     nodes = context.backend.nodes()
-    for step in plan.steps:
+    for step in plan.by_path.values():
         reason = never_fits(step.resources, nodes) if step.command is not None else None
         if reason is not None:
             raise DeniedError(
@@ -93,7 +93,7 @@ def submit(context: Context, prepared: Prepared) -> Run:
                     submitted_by=context.actor,
                 )
                 steps = tuple(StepRun(run_id, s.name, i, StepState.PENDING) for i, s in enumerate(plan.steps))
-                runs.insert_run(rows, RunView(run, steps, ()), plan, fingerprint)
+                runs.insert_run(rows, RunView(run, steps_of(steps), attempts_of(())), plan, fingerprint)
                 journal.add_audit(
                     rows, context.project, now, context.actor, "run.submitted", f"runs/{run_id}",
                     details={"pipeline": plan.pipeline, "fingerprint": fingerprint.address},

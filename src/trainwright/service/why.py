@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from trainwright.core.artifact import GateResult
 from trainwright.core.codec import decode_float
+from trainwright.core.ids import attempt_id
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView, StepRun
 from trainwright.core.states import AttemptState, StepState
@@ -62,9 +63,10 @@ def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
     sentence, remedy = _words(reason)
     code = "" if reason is None else str(reason.code)
     if step.state is StepState.PENDING and reason is None:
-        sentence = f"waits for {', '.join(plan.step(step.name).needs) or 'an engine to take it up'}"
+        sentence = _waiting(view, plan, step)
     evidence = [gate_line(gate) for gate in step.gates]
-    attempts = [a for a in view.attempts if a.step == step.name]
+    ids = (attempt_id(view.run.id, step.name, number) for number in range(1, step.attempts + 1))
+    attempts = [a for a in map(view.attempts.get, ids) if a is not None]
     if len(attempts) > 1:
         evidence += [
             f"attempt {a.number}: {a.state}" + (f", {a.reason.sentence()}" if a.reason and a.state.is_final else "")
@@ -79,6 +81,13 @@ def gate_line(gate: GateResult) -> str:
     against = f", against {gate.baseline}" if gate.baseline else ""
     origin = " (of the stage)" if gate.default else ""
     return f"{gate.verdict}: {gate.expression}{origin}" + (f"  [{numbers}{against}]" if numbers or against else "")
+
+
+def _waiting(view: RunView, plan: Plan, step: StepRun) -> str:
+    """Return what a step waits for that no turn has looked at yet, or that its group has not begun."""
+    if step.parent and view.step(step.parent).tally is not None:
+        return f"waits for its turn in {step.parent}"
+    return f"waits for {', '.join(plan.step(step.name).needs) or 'an engine to take it up'}"
 
 
 def _reason_of(view: RunView, step: StepRun) -> Reason | None:

@@ -8,7 +8,7 @@ from trainwright.core.artifact import ArtifactKind, Content, GateResult, Input, 
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.run import Attempt, MetricSummary, Run, StepRun
+from trainwright.core.run import Attempt, MetricSummary, Run, StepRun, Tally
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.store.database import Row, Value
 
@@ -88,6 +88,9 @@ def step_values(step: StepRun) -> dict[str, Value]:
         "finished_at": instant(step.finished_at),
         "metadata": canonical_json(step.metadata),
         "gates": canonical_json(step.gates),
+        "parent": step.parent,
+        "item": None if step.item is None else canonical_json(step.item),
+        "tally": None if step.tally is None else canonical_json(step.tally),
     }
 
 
@@ -104,6 +107,9 @@ def step_of(row: Row) -> StepRun:
         finished_at=_instant(row["finished_at"]),
         metadata=json.loads(row["metadata"]),
         gates=tuple(from_json(GateResult, gate) for gate in json.loads(row["gates"])),
+        parent=None if row["parent"] is None else StepName(row["parent"]),
+        item=None if row["item"] is None else json.loads(row["item"]),
+        tally=None if row["tally"] is None else from_json(Tally, json.loads(row["tally"])),
     )
 
 

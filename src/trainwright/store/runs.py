@@ -11,7 +11,7 @@ from trainwright.core.changes import Changes
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
-from trainwright.core.run import Attempt, MetricSummary, Run, RunView
+from trainwright.core.run import Attempt, MetricSummary, Run, RunView, attempts_of, outputs_of, steps_of
 from trainwright.core.states import AttemptState, RunState
 from trainwright.plan.plan import Plan
 from trainwright.store import journal, registry
@@ -145,12 +145,13 @@ def view(rows: Rows, run_id: RunId) -> RunView:
         inputs[AttemptId(given["attempt_id"])] += (input_of(given),)
     # by number, not by instant: the last attempt at a step stays the last when a clock was set back
     attempts = rows.all("SELECT * FROM attempt WHERE run_id = :run ORDER BY number, queued_at, step", key)
+    steps = rows.all("SELECT * FROM step WHERE run_id = :run ORDER BY rowid", key)
     return RunView(
         run=run_of(row),
-        steps=tuple(step_of(s) for s in rows.all("SELECT * FROM step WHERE run_id = :run ORDER BY position", key)),
-        attempts=tuple(attempt_of(a, metrics.get(a["id"], {})) for a in attempts),
+        steps=steps_of(map(step_of, steps)),
+        attempts=attempts_of(attempt_of(a, metrics.get(a["id"], {})) for a in attempts),
         inputs=dict(inputs),
-        outputs=_outputs(rows, run_id),
+        outputs=outputs_of(_outputs(rows, run_id)),
     )
 
 

@@ -49,6 +49,9 @@ CREATE TABLE step (
     finished_at TEXT,
     metadata TEXT NOT NULL,
     gates TEXT NOT NULL,
+    parent TEXT,
+    item TEXT,
+    tally TEXT,
     PRIMARY KEY (run_id, name)
 );
 CREATE TABLE attempt (

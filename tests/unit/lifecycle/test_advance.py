@@ -5,7 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from build import NOW, after, ended, placed, plan, register, running, step, tell, told, train_and_register, view, well
+from build import (
+    NOW,
+    after,
+    ended,
+    first,
+    last,
+    placed,
+    plan,
+    register,
+    running,
+    step,
+    tell,
+    told,
+    train_and_register,
+    view,
+    well,
+)
 from trainwright.core.changes import Act, Changes, Instruction
 from trainwright.core.codec import encode_float
 from trainwright.core.ids import AttemptId, StepName
@@ -76,7 +92,7 @@ def test_an_output_is_recorded_and_read_by_the_next_step() -> None:
     now_is = tell(CHAIN, view(CHAIN), *well("r/a/1", outputs=["x", "unasked"]))
     assert [(o.step, o.name) for o in now_is.outputs] == [("a", "x")]
     assert [(i.name, i.address, i.content) for i in now_is.inputs[AttemptId("r/b/1")]] == [
-        ("a.x", "runs:/r/a/x", now_is.outputs[0].content)
+        ("a.x", "runs:/r/a/x", first(now_is.outputs).content)
     ]
 
 
@@ -84,8 +100,8 @@ def test_exit_0_without_a_promised_output_is_no_success() -> None:
     now_is = tell(CHAIN, view(CHAIN), *well("r/a/1"))
     assert states(now_is) == {"a": "failed", "b": "skipped", "c": "skipped", "run": "failed"}
     assert code(now_is, "a") == "output-missing"
-    assert now_is.attempts[0].exit_class is ExitClass.OUTPUT
-    assert now_is.outputs == ()
+    assert first(now_is.attempts).exit_class is ExitClass.OUTPUT
+    assert not list(now_is.outputs)
 
 
 def test_a_failed_step_fails_the_run_with_its_reason_and_what_follows_is_skipped() -> None:
@@ -107,7 +123,7 @@ def test_other_branches_go_on_when_one_failed() -> None:
 def test_a_repetition_waits_for_its_time_and_says_so() -> None:
     twice = plan(step("a", retry=1))
     now_is, changes = told(twice, tell(twice, view(twice)), *well("r/a/1", exit_code=1), at=after(1))
-    second = now_is.attempts[-1]
+    second = last(now_is.attempts)
     assert (second.id, second.state, second.not_before, second.queued_at) == (
         "r/a/2", AttemptState.QUEUED, after(6), after(1),
     )  # fmt: skip
@@ -125,7 +141,7 @@ def test_lost_attempts_are_repeated_three_times_and_spend_no_retry() -> None:
     now_is = tell(once, view(once))
     for number in (1, 2, 3):
         now_is = tell(once, now_is, placed(f"r/a/{number}"), ended(f"r/a/{number}", cause="lost", token=""))
-        assert now_is.attempts[-1].not_before is None
+        assert last(now_is.attempts).not_before is None
     now_is = tell(once, now_is, *well("r/a/4", exit_code=1))
     assert attempts(now_is)["r/a/5"] == "queued"
     lost = tell(once, now_is, placed("r/a/5"), ended("r/a/5", cause="lost"))
@@ -161,7 +177,7 @@ def test_a_stop_in_each_state(where: str, attempt: str, told_to: list[tuple[str,
     done = tell(two, now_is, ended("r/a/1", cause="stopped", signal=15), at=after(7))
     assert states(done) == {"a": "cancelled", "b": "cancelled", "run": "cancelled"}
     assert done.run.reason == Reason(ReasonCode.STOPPED, {"actor": "bob"})
-    assert done.attempts[0].exit_class is ExitClass.STOPPED
+    assert first(done.attempts).exit_class is ExitClass.STOPPED
 
 
 def test_a_run_stopped_before_its_first_turn_starts_nothing() -> None:
@@ -245,7 +261,7 @@ def test_why_an_attempt_waits_is_written_once() -> None:
     now_is, changes = told(ONE, tell(ONE, view(ONE)), no)
     assert (changes.attempts[0].reason, changes.steps[0].reason) == (no.reason, no.reason)
     assert told(ONE, now_is, no)[1] == Changes()
-    assert tell(ONE, now_is, placed("r/a/1")).attempts[0].reason is None
+    assert first(tell(ONE, now_is, placed("r/a/1")).attempts).reason is None
 
 
 JUDGED = plan(step("a", checks=["auc >= 0.8"]), step("b", needs=["a"]))
@@ -288,7 +304,7 @@ def test_a_check_against_production(
 ) -> None:
     judged = plan(step("a", checks=['auc >= production["auc"]'], baseline="m", baseline_required=required))
     now_is = tell(judged, view(judged, baselines=baselines), *well("r/a/1", metrics={"auc": 0.9}))
-    gate = now_is.steps[0].gates[0]
+    gate = first(now_is.steps).gates[0]
     assert (gate.verdict, gate.baseline) == (verdict, against)
     assert states(now_is)["run"] == ("succeeded" if gate.passed else "failed")
 
@@ -297,15 +313,15 @@ def test_a_stage_that_owes_metadata_fails_without_it_and_names_the_remedy() -> N
     staged = plan(step("a", stage=Stage.TRAINING, out={"model": "model"}))
     bare = tell(staged, view(staged), *well("r/a/1", outputs=["model"], metrics={"loss": 0.1}))
     assert code(bare, "a") == "metadata-missing"
-    reason = bare.steps[0].reason
+    reason = first(bare.steps).reason
     assert reason is not None
     assert reason.sentence() == "the stage training owes seed, device and the step did not give it"
     assert reason.remedy() == 'note it in the step: tw.params(seed=7); note it in the step: tw.params(device="cpu")'
     facts = {"seed": 7, "device": "cpu"}
     full = tell(staged, view(staged), *well("r/a/1", outputs=["model"], metrics={"loss": 0.1}, params=facts))
     assert states(full)["run"] == "succeeded"
-    assert full.steps[0].metadata["seed"] == 7
-    assert full.steps[0].metadata["final_metrics"] == {"loss": 0.1}
+    assert first(full.steps).metadata["seed"] == 7
+    assert first(full.steps).metadata["final_metrics"] == {"loss": 0.1}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -316,7 +332,7 @@ def test_g09_a_training_that_ends_in_no_number_fails(value: float) -> None:
         staged, view(staged), *well("r/a/1", outputs=["model"], metrics={"loss": value, "auc": 0.9}, params=facts)
     )
     assert code(now_is, "a") == "not-a-number"
-    assert now_is.steps[0].reason == Reason(ReasonCode.NOT_A_NUMBER, {"values": {"loss": encode_float(value)}})
+    assert first(now_is.steps).reason == Reason(ReasonCode.NOT_A_NUMBER, {"values": {"loss": encode_float(value)}})
 
 
 def finished(of: Plan, now_is: RunView, auc: float = 0.9) -> RunView:
@@ -335,7 +351,7 @@ def test_a_model_that_passed_its_check_is_registered() -> None:
     (made,) = changes.models
     assert (made.model, made.version, made.alias, made.step, made.output) == ("m", 1, "candidate", "train", "model")
     assert made.metrics == {"loss": 0.1, "auc": 0.9}
-    assert made.content == now_is.outputs[0].content
+    assert made.content == first(now_is.outputs).content
     assert [g.verdict for g in made.gates] == ["passed"]
     assert now_is.step(StepName("register")).metadata["model_version"] == "models/m/1"
     assert states(now_is)["run"] == "succeeded"

@@ -38,6 +38,9 @@ class HashingContent:
     def entries(self, digest: Digest) -> tuple[tuple[str, int, str], ...]:
         raise NotImplementedError
 
+    def read(self, digest: Digest, name: str) -> bytes:
+        raise NotImplementedError
+
     def export(self, digest: Digest, target: Path) -> Path:
         raise NotImplementedError
 

@@ -17,6 +17,7 @@ from build import (
     content,
     database,
     fingerprint,
+    first,
     insert,
     placed,
     plan,
@@ -100,10 +101,9 @@ def test_a_whole_life_is_read_as_it_was_decided(store: Database) -> None:
         expected = replace(expected, run=replace(expected.run, revision=expected.run.revision + 1))
         assert read.run == expected.run
         assert read.steps == expected.steps
-        assert read.attempts == tuple(sorted(expected.attempts, key=lambda a: (a.number, a.queued_at, a.step)))
-        assert (read.inputs, read.outputs) == (
-            {k: v for k, v in expected.inputs.items() if v}, tuple(sorted(expected.outputs, key=lambda o: o.attempt)),
-        )  # fmt: skip
+        assert list(read.attempts) == sorted(expected.attempts, key=lambda a: (a.number, a.queued_at, a.step))
+        assert read.inputs == {k: v for k, v in expected.inputs.items() if v}
+        assert list(read.outputs) == sorted(expected.outputs, key=lambda o: o.attempt)
     with store.reading() as rows:
         (made,) = registry.versions(rows, PROJECT)
     assert (made.version, made.aliases, made.metrics) == (1, ("candidate",), {"loss": 0.25, "auc": 0.9})
@@ -148,30 +148,32 @@ def test_every_step_comes_back(tmp_path_factory: pytest.TempPathFactory, wanted:
 def test_g09_metrics_that_are_no_ordinary_numbers_come_back(store: Database, value: float) -> None:
     insert(store, OF)
     began = tell(OF, view(OF), placed("r/train/1"))
-    attempt = replace(began.attempts[0], metrics={"loss": MetricSummary(value, value, value, 3, 7)})
-    read = committed(store, Changes(attempts=(attempt,))).attempts[0].metrics["loss"]
+    attempt = replace(first(began.attempts), metrics={"loss": MetricSummary(value, value, value, 3, 7)})
+    read = first(committed(store, Changes(attempts=(attempt,))).attempts).metrics["loss"]
     assert same(read, attempt.metrics["loss"])
 
 
 def test_a_step_number_that_no_column_holds_does_not_stop_the_run(store: Database) -> None:
     insert(store, OF)
-    attempt = replace(tell(OF, view(OF)).attempts[0], metrics={"loss": MetricSummary(1, 1, 1, 1, 2**70)})
-    assert committed(store, Changes(attempts=(attempt,))).attempts[0].metrics["loss"] == MetricSummary(1, 1, 1, 1)
+    attempt = replace(first(tell(OF, view(OF)).attempts), metrics={"loss": MetricSummary(1, 1, 1, 1, 2**70)})
+    assert first(committed(store, Changes(attempts=(attempt,))).attempts).metrics["loss"] == MetricSummary(1, 1, 1, 1)
 
 
 def test_the_last_attempt_stays_the_last_when_the_clock_was_set_back(store: Database) -> None:
     insert(store, OF)
-    first = tell(OF, view(OF)).attempts[0]
-    second = replace(first, id=AttemptId("r/train/2"), number=2, queued_at=NOW - timedelta(days=1))
-    read = committed(store, Changes(attempts=(first, second)))
+    now_is = tell(OF, view(OF))
+    one = first(now_is.attempts)
+    second = replace(one, id=AttemptId("r/train/2"), number=2, queued_at=NOW - timedelta(days=1))
+    train = replace(now_is.step(StepName("train")), attempts=2)
+    read = committed(store, Changes(attempts=(one, second), steps=(train,)))
     assert read.latest(StepName("train")) == second
 
 
 def test_instants_are_kept_in_utc_to_the_microsecond(store: Database) -> None:
     insert(store, OF)
     at = datetime(2026, 7, 1, 12, 0, 0, 123456, tzinfo=timezone(timedelta(hours=2)))
-    attempt = replace(tell(OF, view(OF)).attempts[0], queued_at=at)
-    read = committed(store, Changes(attempts=(attempt,))).attempts[0].queued_at
+    attempt = replace(first(tell(OF, view(OF)).attempts), queued_at=at)
+    read = first(committed(store, Changes(attempts=(attempt,))).attempts).queued_at
     assert (read, read.utcoffset()) == (at, timedelta())
 
 

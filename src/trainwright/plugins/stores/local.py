@@ -44,6 +44,14 @@ class LocalContent:
         """See ``ContentStore.entries``."""
         return tuple((e.path, e.size, e.sha256) for e in self._manifest(digest).entries)
 
+    def read(self, digest: Digest, name: str) -> bytes:
+        """See ``ContentStore.read``."""
+        self._manifest(digest)
+        try:
+            return content.read(self._root, digest, name)
+        except ContentError as error:
+            raise _failure(error) from error
+
     def export(self, digest: Digest, target: Path) -> Path:
         """See ``ContentStore.export``."""
         self._manifest(digest)

@@ -1,0 +1,90 @@
+"""Room for attempts: what the scheduler is shown, and its word held against what is committed by now."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from trainwright.core.changes import Act, Changes
+from trainwright.core.ids import AttemptId, RunId
+from trainwright.core.node import Node
+from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.run import Attempt, Run, RunView
+from trainwright.core.states import AttemptState
+from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Refusal, Workload
+from trainwright.plan.plan import Plan
+from trainwright.sched.invariants import broken
+from trainwright.sched.round import schedule
+
+Holding = Callable[[], tuple[Workload, ...]]
+"""Reads from the store what holds room in the project."""
+
+
+def place(
+    waiting: Mapping[RunId, tuple[Plan, RunView, list[Attempt]]],
+    nodes: tuple[Node, ...],
+    holding: Iterable[Workload],
+    now: datetime,
+) -> dict[RunId, list[Decision]]:
+    """Return the scheduler's word on every attempt that waits for room, by run.
+
+    Args:
+        waiting: plan, records and unfinished attempts of each run, as decided so far.
+        nodes: of the backend.
+        holding: what holds room.
+        now: attempts that may not start yet are left out.
+    """
+    words: dict[RunId, list[Decision]] = {}
+    pending: list[Workload] = []
+    for run_id, (plan, view, live) in waiting.items():
+        queued = [a for a in live if a.state is AttemptState.QUEUED and (a.not_before is None or a.not_before <= now)]
+        queued.sort(key=lambda a: (plan.position(a.step), a.queued_at, natural(a.step)))
+        limit = len(queued)
+        if plan.parallel:
+            limit = max(0, plan.parallel - sum(a.state.holds_room for a in live))
+        pending += [workload(a, plan, view.run) for a in queued[:limit]]
+        reason = Reason(ReasonCode.WAITING_FOR_TURN, {"limit": plan.parallel})
+        if len(queued) > limit:
+            words[run_id] = [Refusal(a.id, reason) for a in queued[limit:]]
+    for decision in schedule(ClusterSnapshot(nodes, tuple(pending), tuple(holding))) if pending else ():
+        words.setdefault(run_of(decision.attempt), []).append(decision)
+    return words
+
+
+def still_fits(
+    plan: Plan, view: RunView, happened: Changes, placed: Changes, nodes: tuple[Node, ...], holding: Holding
+) -> bool:
+    """Hold the placements against what is committed by now: nobody else may have been given the room."""
+    started = {i.attempt for i in placed.instructions if i.act is Act.START}
+    if not started:
+        return True
+    ended = {a.id for a in happened.attempts if not a.state.holds_room}
+    attempts = [a for a in placed.attempts if a.id in started]
+    snapshot = ClusterSnapshot(
+        nodes,
+        tuple(workload(replace(a, devices=()), plan, view.run) for a in attempts),
+        tuple(w for w in holding() if w.attempt not in ended),
+    )
+    return not broken(snapshot, tuple(Placement(a.id, nodes[0].name, a.devices) for a in attempts))
+
+
+def workload(attempt: Attempt, plan: Plan, run: Run) -> Workload:
+    """Return what the scheduler sees of an attempt."""
+    return Workload(
+        attempt=attempt.id,
+        label=f"{run.pipeline}#{run.number}/{attempt.step}",
+        asked=plan.step(attempt.step).resources,
+        run_number=run.number,
+        position=plan.position(attempt.step),
+        queued_at=attempt.queued_at,
+        devices=attempt.devices,
+    )
+
+
+def run_of(attempt: AttemptId) -> RunId:
+    """Return the run that an attempt belongs to."""
+    return RunId(attempt.split("/", 1)[0])
+
+
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts ``eval.9`` before ``eval.10``."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in name.split("."))

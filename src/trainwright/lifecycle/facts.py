@@ -1,0 +1,76 @@
+"""What conditions may name: the numbers and facts of steps beside the asking one, parameters, and its own item."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from trainwright.core.artifact import GateResult
+from trainwright.core.condition import judge, mentioned, parse
+from trainwright.core.ids import StepName
+from trainwright.core.scalar import Plain
+from trainwright.lifecycle.turn import Turn
+from trainwright.plan.plan import GroupKind
+
+ITEMS = ("each", "matrix", "loop")
+"""Names under which a member's own item is known."""
+
+
+def hold(turn: Turn, expression: str, name: StepName, beside: StepName) -> GateResult:
+    """Judge a condition.
+
+    Args:
+        turn: the decision under way.
+        expression: as written.
+        name: the step whose own numbers go without a prefix.
+        beside: a step next to which the steps that are named stand.
+    """
+    condition = parse(expression)
+    scope = beside.rpartition(".")[0]
+    names: dict[str, object] = {}
+    for dotted in mentioned(condition):
+        head = dotted.partition(".")[0]
+        sibling = StepName(f"{scope}.{head}" if scope else head)
+        if head == "params":
+            own = turn.plan.step(name).params
+            names[head] = dict(turn.run.params if own is None else own)
+        elif head in ITEMS:
+            names[head] = fields_of(item_of(turn, name), name)
+        elif sibling == turn.step(name).parent:
+            names[head] = facts(turn, name)
+        elif turn.has_step(sibling):
+            names[head] = facts(turn, sibling)
+        else:
+            names.update({k: v for k, v in facts(turn, name).items() if k == head})
+    return judge(condition, names)  # type: ignore[arg-type]
+
+
+def facts(turn: Turn, name: StepName) -> dict[str, Plain]:
+    """Return what is known of a step that has ended: its metrics, facts that it noted, counts of its members."""
+    step = turn.step(name)
+    attempt = turn.latest(name)
+    found: dict[str, Plain] = {}
+    if attempt is not None:
+        found |= attempt.params
+        found |= {key: metric.last for key, metric in attempt.metrics.items()}
+    if step.tally is not None:
+        group = turn.plan.step(name).group
+        if group is not None and group.kind is GroupKind.LOOP and step.tally.begun:
+            found |= facts(turn, StepName(f"{name}.{step.tally.begun - 1}"))
+        found |= asdict(step.tally)
+    if step.state.is_final:
+        found["passed"] = step.state.is_success
+    return found
+
+
+def item_of(turn: Turn, name: StepName) -> Plain:
+    """Return the item of the nearest member around a step, or its own."""
+    step = turn.step(name)
+    while step.item is None and step.parent is not None:
+        step = turn.step(step.parent)
+    return step.item
+
+
+def fields_of(item: Plain, name: StepName) -> Mapping[str, Plain]:
+    """Return what references can name of an item: its keys, ``value`` for all of it, ``index`` for its place."""
+    keys = item if isinstance(item, dict) else {}
+    last = name.rpartition(".")[2]
+    return {**keys, "value": item, **({"index": int(last)} if last.isdigit() else {})}

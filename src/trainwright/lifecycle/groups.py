@@ -1,0 +1,211 @@
+"""Groups: steps that stand for several. How their members come about, how many go on at once, how they end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trainwright.core.condition import mentioned, parse
+from trainwright.core.ids import StepName
+from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.run import StepRun, Tally
+from trainwright.core.scalar import Plain
+from trainwright.core.states import StepState
+from trainwright.lifecycle.facts import hold
+from trainwright.lifecycle.job import each_fields
+from trainwright.lifecycle.turn import Turn
+from trainwright.plan.plan import Group, GroupKind, PlannedStep, within
+
+WINDOW = 128
+"""Members of one group that are begun at one time where it sets no limit: more would only wait in the queue."""
+
+MOST_MEMBERS = 10_000
+"""Of one group."""
+
+OWN_FIELDS = frozenset({"value", "index"})
+
+Begin = Callable[[Turn, StepName], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListRead:
+    """The list of a group's members was read from the output that holds it.
+
+    Attributes:
+        value: what it holds.
+        problem: why it could not be read; empty when it could.
+    """
+
+    step: StepName
+    value: Plain = None
+    problem: str = ""
+
+
+def begin_group(turn: Turn, planned: PlannedStep, group: Group, step: StepRun, begin: Begin) -> None:
+    """Make the members of a group that may begin; one whose list is not known yet waits for it to be read."""
+    match group.kind:
+        case GroupKind.EACH if group.items is None:
+            reason = Reason(ReasonCode.READING_LIST, {"output": group.over.name if group.over else ""})
+            turn.put(replace(step, state=StepState.QUEUED, reason=reason))
+        case GroupKind.EACH:
+            _members(turn, planned, step, group.items or (), begin)
+        case GroupKind.LOOP:
+            _open(turn, step, Tally(group.max_rounds))
+            follow_group(turn, group, turn.step(step.name), begin)
+        case GroupKind.ONCE:
+            _open(turn, step, Tally(len(group.body), begun=len(group.body)))
+            names = [within(inner.name, StepName(f"{step.name}.")) for inner in group.body]
+            for name in names:
+                turn.put(StepRun(step.run, name, step.position, StepState.PENDING, parent=step.name))
+            for name in names:
+                turn.consider(name)
+
+
+def take_list(turn: Turn, read: ListRead, begin: Begin) -> None:
+    """Make the members of a group whose list has been read; one that is no list fails it."""
+    step = turn.step(read.step)
+    planned = turn.plan.step(read.step)
+    group = planned.group
+    if step.state is not StepState.QUEUED or group is None or group.over is None:
+        return
+    fault = read.problem or _fault(planned, group, read.value)
+    if fault:
+        advice = "the step before has to write a JSON list to that output, each item with what ${{ each. }} names"
+        evidence: dict[str, Plain] = {"output": group.over.name, "message": fault, "advice": advice}
+        turn.end(step.name, StepState.FAILED, Reason(ReasonCode.BAD_LIST, evidence))
+    else:
+        _members(turn, planned, step, tuple(read.value) if isinstance(read.value, list) else (), begin)
+
+
+def follow_group(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
+    """Begin further members of a group that is under way, or end it when all have ended."""
+    tally = step.tally
+    if tally is None:
+        return
+    if group.kind is GroupKind.LOOP:
+        _follow_loop(turn, group, step, begin)
+        return
+    stopping = turn.run.stop_asked_by is not None
+    limit = group.parallel or WINDOW
+    while not stopping and tally.begun < tally.total and tally.begun - tally.ended < limit:
+        member = StepName(f"{step.name}.{tally.begun}")
+        tally = replace(tally, begun=tally.begun + 1)
+        turn.put(replace(turn.step(step.name), tally=tally))
+        begin(turn, member)
+        tally = turn.step(step.name).tally or tally
+    if tally.ended >= tally.total:
+        state, reason = _verdict(turn, group, turn.step(step.name), tally)
+        turn.end(step.name, state, reason)
+
+
+def _members(turn: Turn, planned: PlannedStep, step: StepRun, items: tuple[Plain, ...], begin: Begin) -> None:
+    _open(turn, step, Tally(len(items)))
+    for number, item in enumerate(items):
+        name = StepName(f"{step.name}.{number}")
+        turn.put(StepRun(step.run, name, step.position, StepState.PENDING, parent=step.name, item=item))
+    if planned.group is not None:
+        follow_group(turn, planned.group, turn.step(step.name), begin)
+
+
+def _open(turn: Turn, step: StepRun, tally: Tally) -> None:
+    reason = Reason(ReasonCode.RUNNING)
+    turn.put(replace(step, state=StepState.RUNNING, started_at=turn.now, reason=reason, tally=tally))
+
+
+def _verdict(turn: Turn, group: Group, step: StepRun, tally: Tally) -> tuple[StepState, Reason]:
+    """Return how a group ends whose members have all ended."""
+    if tally.cancelled:
+        return StepState.CANCELLED, Reason(ReasonCode.STOPPED, {"actor": turn.run.stop_asked_by or "somebody"})
+    if tally.failed > group.tolerate:
+        first = _first_failed(turn, group, step, tally)
+        cause = first.reason.sentence() if first.reason else "?"
+        code = str(first.reason.code) if first.reason else ""
+        if group.kind is GroupKind.ONCE:
+            return StepState.FAILED, Reason(ReasonCode.STEP_FAILED, {"step": first.name, "cause": cause, "code": code})
+        evidence: dict[str, Plain] = {
+            "failed": tally.failed,
+            "total": tally.total,
+            "tolerate": group.tolerate,
+            "first": first.name,
+            "cause": cause,
+            "code": code,
+        }
+        return StepState.FAILED, Reason(ReasonCode.MEMBERS_FAILED, evidence)
+    if tally.total and tally.skipped == tally.total:
+        return StepState.SKIPPED, Reason(ReasonCode.MEMBERS_SKIPPED, {"total": tally.total})
+    wanting = _wanting(turn, group, step)
+    if wanting:
+        return StepState.SKIPPED, Reason(ReasonCode.UPSTREAM_SKIPPED, {"steps": wanting})
+    return StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED)
+
+
+def _first_failed(turn: Turn, group: Group, step: StepRun, tally: Tally) -> StepRun:
+    if group.kind is GroupKind.ONCE:
+        names = [within(inner.name, StepName(f"{step.name}.")) for inner in group.body]
+    else:
+        names = [StepName(f"{step.name}.{number}") for number in range(tally.begun)]
+    return next(member for member in map(turn.step, names) if member.state is StepState.FAILED)
+
+
+def _wanting(turn: Turn, group: Group, step: StepRun) -> list[Plain]:
+    """Return the steps of a sub-pipeline that were skipped and should have made its outputs."""
+    makers = sorted({within(body, StepName(f"{step.name}.")) for body, _ in group.outputs.values()})
+    return [name for name in makers if not turn.step(name).state.is_success]
+
+
+def _follow_loop(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
+    tally = step.tally or Tally(group.max_rounds)
+    if tally.begun > tally.ended:
+        return
+    if tally.begun:
+        last = turn.step(StepName(f"{step.name}.{tally.begun - 1}"))
+        ending = _after_round(turn, group, step, last)
+        if ending is not None:
+            turn.end(step.name, *ending)
+            return
+    name = StepName(f"{step.name}.{tally.begun}")
+    item: Plain = {"round": tally.begun}
+    turn.put(StepRun(step.run, name, step.position, StepState.PENDING, parent=step.name, item=item))
+    turn.put(replace(turn.step(step.name), tally=replace(tally, begun=tally.begun + 1)))
+    begin(turn, name)
+
+
+def _after_round(turn: Turn, group: Group, step: StepRun, last: StepRun) -> tuple[StepState, Reason] | None:
+    """Return how a loop ends after a round; None when another one follows."""
+    if not last.state.is_success and not _may_go_on(turn, group, last):
+        return last.state, last.reason or Reason(ReasonCode.STOPPED)
+    beside = StepName(f"{last.name}.x") if turn.plan.step(last.name).group else step.name
+    verdict = hold(turn, group.until, last.name, beside)
+    if verdict.verdict == "passed":
+        return StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED)
+    values: dict[str, Plain] = {k: "missing" if v is None else v for k, v in verdict.values.items()}
+    if verdict.verdict in {"missing", "not-a-number"}:
+        return StepState.FAILED, Reason(ReasonCode.CONDITION_UNDECIDED, {"expression": group.until, "values": values})
+    tally = step.tally or Tally(0)
+    if tally.begun < tally.total:
+        return None
+    evidence: dict[str, Plain] = {"until": group.until, "rounds": tally.total, "values": values}
+    return StepState.FAILED, Reason(ReasonCode.LOOP_EXHAUSTED, evidence)
+
+
+def _may_go_on(turn: Turn, group: Group, last: StepRun) -> bool:
+    """Tell whether a round that failed is only a round that did not pass: by a gate, which ``until`` asks about."""
+    if last.state is not StepState.FAILED or turn.run.stop_asked_by is not None:
+        return False
+    asked = any(name.rpartition(".")[2] == "passed" for name in mentioned(parse(group.until)))
+    reason = last.reason
+    code = "" if reason is None else reason.evidence.get("code", reason.code)
+    gate = code == ReasonCode.GATE_FAILED or (reason is not None and reason.code is ReasonCode.GATE_FAILED)
+    return asked and gate
+
+
+def _fault(planned: PlannedStep, group: Group, value: Plain) -> str:
+    """Return why a value cannot be the list of a group's members; empty when it can."""
+    if not isinstance(value, list):
+        return f"it holds {type(value).__name__}, not a list"
+    if len(value) > MOST_MEMBERS:
+        return f"it has {len(value)} items, at most {MOST_MEMBERS} are allowed"
+    wanted = sorted({f for owner, f in each_fields(group.body[0]) if owner == planned.name and f not in OWN_FIELDS})
+    for number, item in enumerate(value):
+        lacking = [f for f in wanted if not isinstance(item, dict) or f not in item]
+        if lacking:
+            return f"item {number} has no {', '.join(lacking)}"
+    return ""

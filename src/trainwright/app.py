@@ -1,6 +1,5 @@
 """The composition root: the clock, identifiers, randomness, plugins and the database come together here only."""
 
-import codecs
 import contextlib
 import fcntl
 import gc
@@ -17,9 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from trainwright.core.errors import BackendError, NotFoundError, SpecError
+from trainwright.core.errors import BackendError
 from trainwright.core.ids import ProjectName
-from trainwright.core.quantity import show_bytes
 from trainwright.engine.engine import Engine, World
 from trainwright.lifecycle.turn import Chance
 from trainwright.plugins.backends.local.backend import LocalBackend
@@ -28,16 +26,11 @@ from trainwright.plugins.stores.local import LocalContent
 from trainwright.ports.source import DataSource
 from trainwright.runtime import tree
 from trainwright.service.context import Context
-from trainwright.service.nearest import did_you_mean
 from trainwright.service.values import read_value
 from trainwright.settings import Settings, read_settings
-from trainwright.spec.document import Document
 from trainwright.store import runs
 from trainwright.store.database import Database
 from trainwright.store.migrate import open_database
-
-LARGEST_DOCUMENT_BYTES = 2**20
-"""Of a pipeline file; whatever is larger was not meant to be one."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -154,42 +147,6 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         here=here,
     )
     return App(settings, context, database)
-
-
-def read_document(path: Path, name: str) -> Document:
-    """Read and check a pipeline file.
-
-    Raises:
-        NotFoundError: there is no such file.
-        SpecError: it is not a pipeline.
-    """
-    from trainwright.spec.load import load
-
-    if not path.exists():
-        there = sorted(p.name for p in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
-        otherwise = f"that folder has {', '.join(there[:3])}" if there else "write one with: tw init"
-        raise NotFoundError("TW4004", f"there is no file {name}", remedy=did_you_mean(path.name, there, otherwise))
-    if path.is_dir():
-        raise SpecError(
-            "TW2106", f"{name} is a folder", remedy=f"name the file in it: {name.rstrip('/')}/pipeline.yaml"
-        )
-    try:
-        size = path.stat().st_size
-        if not path.is_file() or size > LARGEST_DOCUMENT_BYTES:
-            fault = f"is too large ({show_bytes(size)})" if path.is_file() else "is no ordinary file"
-            why = f"a pipeline is a text file of at most {show_bytes(LARGEST_DOCUMENT_BYTES)}"
-            raise SpecError("TW2108", f"{name} {fault}", why=why, remedy="name the pipeline file")
-        data = path.read_bytes()
-        if b"\0" in data[:1024] and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise SpecError("TW2107", f"{name} is a binary file, not text", remedy="name the pipeline file")
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SpecError(
-            "TW2107", f"{name} is not UTF-8 text (byte {error.start})", remedy="save it as UTF-8"
-        ) from error
-    except OSError as error:
-        raise SpecError("TW2108", f"{name} cannot be read: {error.strerror}", remedy="mend its permissions") from error
-    return load(text, name)
 
 
 @contextlib.contextmanager

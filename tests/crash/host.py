@@ -25,6 +25,7 @@ from trainwright.plugins.backends.local.ledger import Ledger
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.runtime import atomic, supervisor
 from trainwright.service import control
+from trainwright.service.documents import read_document
 from trainwright.service.submit import prepare, submit
 from trainwright.store import migrate, runs
 from trainwright.store.database import Database, Rows
@@ -87,7 +88,7 @@ def main(host: Host) -> int:
     with app.database.reading() as rows:
         known = runs.newest_runs(rows, app.context.project, 2)
     if not known:
-        document = composition.read_document(folder / "code" / "pipeline.yaml", "pipeline.yaml")
+        document = read_document(folder / "code" / "pipeline.yaml", "pipeline.yaml")
         submit(app.context, prepare(app.context, document, {}, folder / "code", "pipeline.yaml"))
     _count_writes(writes)
     engine = app.engine()

@@ -38,8 +38,8 @@ def init(
 
 def validate(file: File, param: Params = None, json: Json = False) -> None:
     """Check a pipeline file and its parameters; runs and stores nothing."""
-    from trainwright.app import read_document
     from trainwright.cli import output
+    from trainwright.service.documents import read_document
     from trainwright.spec.params import resolve
 
     document = read_document(Path(file), file)
@@ -55,9 +55,9 @@ def validate(file: File, param: Params = None, json: Json = False) -> None:
 
 def plan(file: File, param: Params = None, json: Json = False) -> None:
     """Show what a run would do: the compiled steps in order, with their checks and resources."""
-    from trainwright.app import read_document
     from trainwright.cli import output
     from trainwright.cli.session import session
+    from trainwright.service.documents import read_document
     from trainwright.service.submit import prepare
 
     document = read_document(Path(file), file)

@@ -36,12 +36,13 @@ def run(
     json: Json = False,
 ) -> int:
     """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
-    from trainwright.app import read_document, start_background_engine
+    from trainwright.app import start_background_engine
     from trainwright.cli import output
     from trainwright.cli.errors import INTERRUPTED, forget_output
     from trainwright.cli.pipeline import overrides, show_plan
     from trainwright.cli.session import session
     from trainwright.cli.watch import Interrupts
+    from trainwright.service.documents import read_document
     from trainwright.service.submit import prepare, submit
 
     with session() as app:

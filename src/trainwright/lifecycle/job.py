@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from trainwright.core.ids import StepName
 from trainwright.core.job import CodeTree, Collection, Command, JobSpec, Part, Template
+from trainwright.core.join import Join
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.lifecycle.facts import fields_of
-from trainwright.plan.plan import Join, Plan, PlannedStep, Source, within
+from trainwright.plan.plan import Plan, PlannedStep, Source, within
 
 GRACE_S = 10.0
 """Seconds between TERM and KILL; long enough to save a small checkpoint."""

@@ -19,11 +19,11 @@ so does a step that was cancelled. Every step waits until all that it needs have
 from collections.abc import Iterable
 from enum import Enum, auto
 
+from trainwright.core.join import Join
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import StepRun
 from trainwright.core.scalar import Plain
 from trainwright.core.states import StepState
-from trainwright.plan.plan import Join
 
 
 class End(Enum):

@@ -4,23 +4,13 @@ import heapq
 from collections.abc import Mapping, Sequence
 
 from trainwright.core.errors import SpecError
-from trainwright.core.ids import StepName
-from trainwright.plan.plan import PlannedInput
-from trainwright.spec.document import Document, PipelineSpec
+from trainwright.spec.document import Document
 
-Needs = Mapping[str, tuple[StepName, ...]]
-"""Step → the steps that come before it, sorted."""
+Needs = Mapping[str, tuple[str, ...]]
+"""Step → the steps of the same file that come before it, sorted."""
 
 
-def needs_of(spec: PipelineSpec, inputs: Mapping[str, tuple[PlannedInput, ...]]) -> dict[str, tuple[StepName, ...]]:
-    """Return what each step needs: the makers of its inputs and its ``depends_on:``."""
-    return {
-        name: tuple(sorted({*(i.step for i in inputs[name] if i.step is not None), *map(StepName, step.depends_on)}))
-        for name, step in spec.steps.items()
-    }
-
-
-def topological(document: Document, needs: Needs) -> tuple[StepName, ...]:
+def topological(document: Document, needs: Needs) -> tuple[str, ...]:
     """Return all steps, each after what it needs, the smallest name first where there is a choice (Kahn 1962).
 
     Raises:
@@ -33,10 +23,10 @@ def topological(document: Document, needs: Needs) -> tuple[StepName, ...]:
             after[needed].append(name)
     ready: list[str] = [name for name, count in waiting.items() if count == 0]
     heapq.heapify(ready)
-    order: list[StepName] = []
+    order: list[str] = []
     while ready:
         first = heapq.heappop(ready)
-        order.append(StepName(first))
+        order.append(first)
         for other in after[first]:
             waiting[other] -= 1
             if waiting[other] == 0:

@@ -9,6 +9,7 @@ from trainwright.core.artifact import ArtifactKind, PinnedData
 from trainwright.core.codec import digest_of
 from trainwright.core.ids import Digest, StepName
 from trainwright.core.job import Command, Retry, Template
+from trainwright.core.join import Join
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -24,16 +25,6 @@ class Check:
 
     expression: str
     default: bool = False
-
-
-class Join(StrEnum):
-    """What a step wants of the steps that it needs, once all of them have ended; see ``lifecycle.join``."""
-
-    ALL_SUCCESS = "all_success"
-    NONE_FAILED = "none_failed"
-    ONE_SUCCESS = "one_success"
-    ALL_DONE = "all_done"
-    ONE_FAILED = "one_failed"  # what on_fail: waits for
 
 
 class Source(StrEnum):

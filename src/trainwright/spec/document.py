@@ -10,6 +10,7 @@ from enum import StrEnum
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.errors import Position
 from trainwright.core.job import Retry
+from trainwright.core.join import Join
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -63,6 +64,29 @@ class RegisterSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FanOut:
+    """``for_each:`` or ``matrix:`` of a step.
+
+    Attributes:
+        items: written out; None when they are elsewhere, or a matrix.
+        over: ``params.NAME`` or ``step.output`` that holds the list; empty otherwise.
+        matrix: name → its values, or ``params.NAME`` that holds them.
+    """
+
+    items: tuple[Plain, ...] | None = None
+    over: str = ""
+    matrix: Mapping[str, tuple[Plain, ...] | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpec:
+    """``loop:`` of a step: rounds one after another until a condition holds."""
+
+    max_rounds: int
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepSpec:
     """One step as written.
 
@@ -74,6 +98,14 @@ class StepSpec:
         checks: conditions of the author, in the order written.
         timeout_s: seconds; None = for ever.
         env: variable → text, in which references stand.
+        uses: pipeline file that the step stands for; empty for any other step.
+        arguments: ``with:`` of such a step: input → literal, or text that is a reference without braces.
+        parallel: members at one time; 0 = no limit of its own.
+        tolerate: members that may fail.
+        join: what it wants of the steps before it.
+        when: conditions of the author, all of which must hold.
+        on_fail: what is run when the step has failed.
+        skip_code: exit code that means "nothing to do"; None = there is none.
     """
 
     stage: Stage | None = None
@@ -89,11 +121,26 @@ class StepSpec:
     timeout_s: float | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     help: str = ""
+    uses: str = ""
+    arguments: Mapping[str, Plain] = field(default_factory=dict)
+    fan_out: FanOut | None = None
+    loop: LoopSpec | None = None
+    parallel: int = 0
+    tolerate: int = 0
+    join: Join = Join.ALL_SUCCESS
+    when: tuple[str, ...] = ()
+    on_fail: "StepSpec | None" = None
+    skip_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineSpec:
-    """A pipeline as written; the order of its mappings means nothing."""
+    """A pipeline as written; the order of its mappings means nothing.
+
+    Attributes:
+        outputs: what it gives as a sub-pipeline: name → ``step.output``.
+        parallel: steps of a run at one time; 0 = no limit of its own.
+    """
 
     pipeline: str
     steps: Mapping[str, StepSpec]
@@ -102,6 +149,8 @@ class PipelineSpec:
     standard: bool = False
     params: Mapping[str, ParamSpec] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    parallel: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +161,14 @@ class Document:
         positions: where each value stands, by dotted path: ``steps.train.run``, ``steps.train.check.0``.
         file: name as the person typed it.
         warnings: sentences with line numbers, in the order of the file.
+        subs: pipeline files that steps stand for, by what ``uses:`` says.
     """
 
     spec: PipelineSpec
     positions: Mapping[str, Position]
     file: str
     warnings: tuple[str, ...] = ()
+    subs: Mapping[str, "Document"] = field(default_factory=dict)
 
     def where(self, path: str) -> Position:
         """Return where ``path`` stands, or the nearest thing around it that has a place."""

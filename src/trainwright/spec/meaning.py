@@ -1,5 +1,7 @@
 """From the shape of a file to its values: what the keys of one parameter or one step mean together."""
 
+from pydantic import ValidationError
+
 from trainwright.core import condition
 from trainwright.core.job import Retry
 from trainwright.core.resources import Resources
@@ -7,12 +9,23 @@ from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
 from trainwright.spec.findings import Findings, WrongValueError, show
-from trainwright.spec.models import DECLARES, ParamModel, PipelineModel, ResourcesModel, RetryModel, StepModel
+from trainwright.spec.groups import clashes, fan_out_of, join_of, loop_of
+from trainwright.spec.models import (
+    DECLARES,
+    ParamModel,
+    PipelineModel,
+    RegisterModel,
+    ResourcesModel,
+    RetryModel,
+    StepModel,
+)
 from trainwright.spec.params import outside, refuse_unfinite, type_of, typed
 from trainwright.spec.reader import Tree
+from trainwright.spec.shape import place, translate
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
 _NOT_FOR_REGISTER = ("out", "check", "resources", "retry", "timeout", "env", "baseline")
+_NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER, "skip_code")
 
 
 def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> PipelineSpec:
@@ -27,6 +40,8 @@ def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> Pipelin
         standard=model.standard,
         params={name: spec for name, spec in params.items() if spec is not None},
         data=dict(model.data),
+        outputs=dict(model.outputs),
+        parallel=model.parallel or 0,
     )
 
 
@@ -109,12 +124,13 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         findings.add(tree.where(f"{path}.{key}" if key else path), wrong)
     for index, text in enumerate(model.check):
         _check(f"{path}.check", index, text, tree, findings)
-    register = model.with_
+    register = _register(path, model, tree, findings) if model.uses == "register" else None
+    join, when = join_of(path, model, tree, findings)
     return StepSpec(
-        stage=Stage.REGISTRATION if model.uses else model.stage,
+        stage=Stage.REGISTRATION if model.uses == "register" else model.stage,
         run=model.run if isinstance(model.run, str) else "",
         argv=tuple(model.run) if isinstance(model.run, list) else (),
-        register=RegisterSpec(register.model, register.name, register.alias) if register else None,
+        register=register,
         out=dict(model.out),
         depends_on=tuple(sorted(set(model.depends_on))),
         resources=_resources(model.resources),
@@ -124,15 +140,45 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         timeout_s=model.timeout,
         env=dict(model.env),
         help=model.help,
+        uses=model.uses or "" if model.uses != "register" else "",
+        arguments=dict(model.with_ or {}) if model.uses != "register" else {},  # type: ignore[arg-type]  # Plain by the reader
+        fan_out=fan_out_of(path, model, tree, findings),
+        loop=loop_of(path, model, tree, findings),
+        parallel=model.parallel or 0,
+        tolerate=model.tolerate or 0,
+        join=join,
+        when=when,
+        on_fail=_on_fail(path, model, tree, findings),
+        skip_code=model.skip_code,
     )
+
+
+def _on_fail(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSpec | None:
+    return None if model.on_fail is None else _step(f"{path}.on_fail", model.on_fail, tree, findings)
+
+
+def _register(path: str, model: StepModel, tree: Tree, findings: Findings) -> RegisterSpec | None:
+    """Return what a register step registers; what is wrong with its ``with:`` is added to the findings."""
+    if model.with_ is None:
+        return None
+    try:
+        asked = RegisterModel.model_validate(model.with_)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False):
+            below = ".".join([f"{path}.with", *(str(part) for part in problem["loc"])])
+            findings.add(place(tree, below, problem), translate(problem, below))
+        return None
+    return RegisterSpec(asked.model, asked.name, asked.alias)
 
 
 def _clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongValueError]]:
     """Return keys that do not go together, with what is wrong."""
-    name = path.removeprefix("steps.")
+    name = path.removeprefix("steps.").replace(".", ": ")
+    found = clashes(path, model, tree)
     if model.uses is None:
-        return _clashes_of_command(name, model)
-    found = []
+        return [*found, *_clashes_of_command(name, model)]
+    if model.uses != "register":
+        return [*found, *_clashes_of_file(name, path, tree)]
     for key in ("run", *_NOT_FOR_REGISTER):
         if f"{path}.{key}" in tree.positions:
             message = f"step {name} has uses: register and {key}:"
@@ -145,6 +191,17 @@ def _clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongVa
     if model.stage not in {None, Stage.REGISTRATION}:
         message = f"step {name} uses register and is of another stage"
         found.append(("stage", WrongValueError("TW1017", message, remedy="leave stage: out")))
+    return found
+
+
+def _clashes_of_file(name: str, path: str, tree: Tree) -> list[tuple[str, WrongValueError]]:
+    found = []
+    for key in _NOT_FOR_FILE:
+        if f"{path}.{key}" in tree.positions:
+            message = f"step {name} uses a pipeline file and has {key}:"
+            remedy = f"write {key}: at the steps in that file" if key != "run" else "leave run: out, or uses:"
+            why = "the step stands for the steps in that file"
+            found.append((key, WrongValueError("TW1017", message, why=why, remedy=remedy)))
     return found
 
 

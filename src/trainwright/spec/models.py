@@ -3,6 +3,7 @@
 They check one value at a time; what values mean together is checked in ``spec.meaning``.
 """
 
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Annotated, Literal, TypeVar
@@ -20,6 +21,7 @@ from trainwright.spec.findings import WrongValueError, nearest, shape, show, sug
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
 
 MOST_RETRIES = 1000
+MOST_ROUNDS = 1000
 MOST = 2**62
 """Of any amount, in its smallest unit: what a database can still hold and add."""
 
@@ -159,6 +161,28 @@ def _misspelt(value: dict[str, object]) -> str:
     return next((key for key in value if len(key) >= _LIKE_A_KEY and nearest(key, DECLARES)), "")
 
 
+def _uses(value: object) -> str | None:
+    if value is None or value == "register":
+        return value
+    if isinstance(value, str) and value.startswith(("./", "../")) and value.endswith((".yaml", ".yml")):
+        return value
+    near = nearest(str(value), ["register"])
+    remedy = "write uses: register, or a pipeline file relative to this one, as in uses: ./other.yaml"
+    remedy = f"did you mean {near}?" if near else remedy
+    raise WrongValueError("TW1014", f"uses: {show(value)} is neither", remedy=remedy)
+
+
+def _for_each(value: object) -> str | list[object] | None:
+    if value is None or isinstance(value, list):
+        return value
+    if isinstance(value, str) and _DOTTED.fullmatch(value):
+        return value
+    remedy = "write a list, the output of a step that holds one (list.shards), or a parameter (params.shards)"
+    raise WrongValueError("TW1013", f"{show(value)} is neither a list nor the name of one", remedy=remedy)
+
+
+_DOTTED = re.compile(r"[^\s.{}]+\.[^\s.{}]+")
+_LIST_OR_NAME = {"anyOf": [{"type": "array"}, {"type": "string"}]}
 _TEXT_OR_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _AMOUNT = {"type": ["string", "number"]}
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
@@ -171,6 +195,9 @@ Seconds = Annotated[float, PlainValidator(_measured(_seconds, "a duration")), Wi
 
 
 def _cause(value: object) -> ExitClass:
+    if value not in {member.value for member in ExitClass}:
+        remedy = suggest(str(value), _CAUSES, "possible")
+        raise WrongValueError("TW1014", f"{show(value)} is not possible here", remedy=remedy)
     found = _one_of(ExitClass)(value)
     if found not in RETRYABLE:
         raise WrongValueError(
@@ -215,6 +242,13 @@ class RetryModel(_Model):
     )
 
 
+class LoopModel(_Model):
+    """Rounds one after another until a condition holds."""
+
+    max_rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
+    until: str
+
+
 class RegisterModel(_Model):
     """What a register step registers."""
 
@@ -228,8 +262,8 @@ class StepModel(_Model):
 
     stage: Annotated[Stage | None, BeforeValidator(_one_of(Stage))] = None
     run: Annotated[str | list[str] | None, PlainValidator(_run), WithJsonSchema(_TEXT_OR_TEXTS)] = None
-    uses: Literal["register"] | None = None
-    with_: Annotated[RegisterModel | None, Field(alias="with")] = None
+    uses: Annotated[str | None, PlainValidator(_uses), WithJsonSchema({"type": "string"})] = None
+    with_: Annotated[dict[str, object] | None, Field(alias="with")] = None
     out: Annotated[
         dict[
             Annotated[str, AfterValidator(_name("output"))],
@@ -253,6 +287,21 @@ class StepModel(_Model):
         Empty,
     ] = {}
     help: str = ""
+    for_each: Annotated[str | list[object] | None, PlainValidator(_for_each), WithJsonSchema(_LIST_OR_NAME)] = None
+    matrix: Annotated[
+        dict[
+            Annotated[str, AfterValidator(_name("value of a matrix"))],
+            Annotated[str | list[object], PlainValidator(_for_each), WithJsonSchema(_LIST_OR_NAME)],
+        ]
+        | None,
+        Field(min_length=1),
+    ] = None
+    loop: LoopModel | None = None
+    parallel: Annotated[int, Field(ge=1)] | None = None
+    tolerate: Annotated[int, Field(ge=0)] | None = None
+    when: Texts = []
+    on_fail: "StepModel | None" = None
+    skip_code: Annotated[int, Field(ge=1, le=255)] | None = None
 
 
 class PipelineModel(_Model):
@@ -269,6 +318,8 @@ class PipelineModel(_Model):
         Empty,
     ] = {}
     data: Annotated[dict[Annotated[str, AfterValidator(_name("data entry"))], str], Empty] = {}
+    outputs: Annotated[dict[Annotated[str, AfterValidator(_name("output"))], str], Empty] = {}
+    parallel: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[dict[StepName, StepModel], BeforeValidator(_steps)]
 
 

@@ -9,7 +9,12 @@ from trainwright.spec.findings import WrongValueError
 LONGEST = 63
 """Characters in a name."""
 
-RESERVED_STEPS = frozenset({"data", "params", "out", "checkpoint", "production", "inputs", "outputs"})
+RESERVED_STEPS = frozenset(
+    {
+        *("data", "params", "out", "checkpoint", "production", "inputs", "outputs"),
+        *("each", "matrix", "loop", "prev", "on_fail"),
+    }
+)
 """Words that mean something else in references and checks."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

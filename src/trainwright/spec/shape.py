@@ -9,6 +9,7 @@ from trainwright.core.errors import Position
 from trainwright.core.scalar import Plain
 from trainwright.spec.findings import Findings, WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.models import (
+    LoopModel,
     ParamModel,
     PipelineModel,
     RegisterModel,
@@ -22,7 +23,7 @@ from trainwright.spec.references import OPEN
 
 LATER = frozenset(
     {
-        *("triggers", "scheduling", "runs_on", "for_each", "matrix", "when", "on_fail", "loop", "sweep", "curriculum"),
+        *("triggers", "scheduling", "runs_on", "sweep", "curriculum"),
         *("script", "launcher", "workers", "checkpoint", "call", "environment", "shm"),
     }
 )
@@ -37,6 +38,10 @@ _SHAPES = {
     "list_type": "a list",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
+}
+_BOUNDS = {
+    "greater_than_equal": "below {ge}",
+    "less_than_equal": "above {le}",
 }
 _BRACES_ALLOWED = ("run", "env", "help")
 
@@ -57,21 +62,23 @@ def check_shape(tree: Tree, findings: Findings) -> PipelineModel | None:
     except ValidationError as error:
         for problem in error.errors(include_url=False):
             path = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-            wrong = _translate(problem, path)
+            wrong = translate(problem, path)
             if path not in misplaced:
-                findings.add(_place(tree, path + wrong.at, problem), wrong)
+                findings.add(place(tree, path + wrong.at, problem), wrong)
         return None
     return None if findings.found else model
 
 
-def _place(tree: Tree, path: str, problem: ErrorDetails) -> Position:
+def place(tree: Tree, path: str, problem: ErrorDetails) -> Position:
+    """Return where a problem stands that pydantic found at ``path``."""
     of_key = problem["type"] == "extra_forbidden" or "[key]" in problem["loc"]
     if of_key and path in tree.keys:
         return tree.keys[path]
     return tree.where(path)
 
 
-def _translate(problem: ErrorDetails, path: str) -> WrongValueError:
+def translate(problem: ErrorDetails, path: str) -> WrongValueError:
+    """Return what pydantic found, in our words."""
     key = path.rpartition(".")[2]
     kind, value = problem["type"], problem["input"]
     if kind == "value_error":
@@ -86,6 +93,8 @@ def _translate(problem: ErrorDetails, path: str) -> WrongValueError:
         return WrongValueError(
             "TW1014", f"{key}: {show(value)} is not possible here", remedy=suggest(str(value), words, "possible")
         )
+    if kind in _BOUNDS:
+        return WrongValueError("TW1013", f"{key}: {show(value)} is {_BOUNDS[kind].format(**problem['ctx'])}")
     if kind in {"too_short", "too_long"}:
         return WrongValueError("TW1013", f"{key}: has {len(value)} values", remedy=_length_remedy(key))
     wanted = _SHAPES.get(kind)
@@ -101,6 +110,8 @@ def _missing_remedy(key: str) -> str:
         "steps": "add steps: and a step below it",
         "model": "name the output that is the model, as in model: train.model",
         "name": "name the model in the registry, as in name: digits",
+        "max_rounds": "say how often at most, as in max_rounds: 6",
+        "until": 'say when it ends, as in until: "evaluate.passed"',
         "max": "say how often to try again, as in max: 2",
     }.get(key, "")
 
@@ -140,6 +151,11 @@ def _model_at(parts: list[str]) -> tuple[type[BaseModel], str]:
             return RetryModel, f"retry: of step {name}"
         case ["steps", name, "with", _]:
             return RegisterModel, f"with: of step {name}"
+        case ["steps", name, "loop", _]:
+            return LoopModel, f"loop: of step {name}"
+        case ["steps", name, "on_fail", *below] if below:
+            model, where = _model_at(["steps", name, *below])
+            return model, f"on_fail: of {where}"
         case ["steps", name, _]:
             return StepModel, f"step {name}"
         case _:
@@ -174,7 +190,7 @@ def _replaced_at(path: str) -> bool:
     match path.split("."):
         case ["description"]:
             return True
-        case ["steps", _, key]:
+        case ["steps", _, key] | ["steps", _, "on_fail", key]:
             return key in _BRACES_ALLOWED
         case _:
             return False

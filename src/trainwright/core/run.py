@@ -70,11 +70,13 @@ class Tally:
     Attributes:
         total: members that there will be; for a loop its most.
         begun: members that were begun, the first ones in order.
+        started: of those, members that have had room or were over without any.
         succeeded, failed, skipped, cancelled: members that have ended so.
     """
 
     total: int
     begun: int = 0
+    started: int = 0
     succeeded: int = 0
     failed: int = 0
     skipped: int = 0

@@ -288,10 +288,15 @@ class Engine:
             holding = [w for w in self._holding(rows) if w.attempt not in freed]
         self._nodes = self._world.backend.nodes()
         waiting = {run_id: (self._held[run_id].plan, views[run_id], live[run_id]) for run_id in happened}
-        return {
-            run_id: advance(self._held[run_id].plan, views[run_id], words, now, self._world.chance(), everything=False)
-            for run_id, words in place(waiting, self._nodes, holding, now).items()
+        words, room_for_all = place(waiting, self._nodes, holding, now)
+        placed = {
+            run_id: advance(self._held[run_id].plan, views[run_id], said, now, self._world.chance(), everything=False)
+            for run_id, said in words.items()
         }
+        # members that their group let follow on those that were placed: there may be room for them too
+        more = any(a.state is AttemptState.QUEUED for changes in placed.values() for a in changes.attempts)
+        self._again = room_for_all and more
+        return placed
 
     def _holding(self, rows: Rows) -> tuple[Workload, ...]:
         found: list[Workload] = []

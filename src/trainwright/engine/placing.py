@@ -24,8 +24,8 @@ def place(
     nodes: tuple[Node, ...],
     holding: Iterable[Workload],
     now: datetime,
-) -> dict[RunId, list[Decision]]:
-    """Return the scheduler's word on every attempt that waits for room, by run.
+) -> tuple[dict[RunId, list[Decision]], bool]:
+    """Return the scheduler's word on every attempt that waits for room, by run; and whether all of them have room.
 
     Args:
         waiting: plan, records and unfinished attempts of each run, as decided so far.
@@ -44,10 +44,18 @@ def place(
         pending += [workload(a, plan, view.run) for a in queued[:limit]]
         reason = Reason(ReasonCode.WAITING_FOR_TURN, {"limit": plan.parallel})
         if len(queued) > limit:
-            words[run_id] = [Refusal(a.id, reason) for a in queued[limit:]]
-    for decision in schedule(ClusterSnapshot(nodes, tuple(pending), tuple(holding))) if pending else ():
+            words[run_id] = [Refusal(a.id, reason) for a in queued[limit:] if not _said(a.reason, reason)]
+    known = {a.id: a.reason for _, _, live in waiting.values() for a in live if a.reason is not None}
+    decisions = schedule(ClusterSnapshot(nodes, tuple(pending), tuple(holding))) if pending else ()
+    for decision in decisions:
+        if isinstance(decision, Refusal) and _said(known.get(decision.attempt), decision.reason):
+            continue  # numbers and names change with every attempt that ends, and are looked up when asked for
         words.setdefault(run_of(decision.attempt), []).append(decision)
-    return words
+    return words, all(isinstance(decision, Placement) for decision in decisions)
+
+
+def _said(before: Reason | None, reason: Reason) -> bool:
+    return before is not None and before.code is reason.code
 
 
 def still_fits(

@@ -91,7 +91,6 @@ def _take_in(turn: Turn, happening: Happening) -> None:
             if _feed(turn, attempt, Event.PLACED, devices=devices, reason=None):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
         case Refusal(reason=reason):
-            # the code only: numbers and names change with every attempt that ends, and are looked up when asked for
             known = attempt.reason.code if attempt.reason else None
             if attempt.state is AttemptState.QUEUED and reason.code != known:
                 turn.attempts[attempt.id] = replace(attempt, reason=reason)

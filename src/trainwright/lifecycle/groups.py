@@ -14,8 +14,11 @@ from trainwright.lifecycle.job import each_fields
 from trainwright.lifecycle.turn import Turn
 from trainwright.plan.plan import Group, GroupKind, PlannedStep, within
 
-WINDOW = 128
-"""Members of one group that are begun at one time where it sets no limit: more would only wait in the queue."""
+WAITING = 16
+"""Members of one group that wait for room at one time: more would only be asked about in every round."""
+
+OPEN = 128
+"""Members of one group that are under way at one time when each is a group itself, which takes no room."""
 
 MOST_MEMBERS = 10_000
 """Of one group."""
@@ -84,8 +87,7 @@ def follow_group(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
         _follow_loop(turn, group, step, begin)
         return
     stopping = turn.run.stop_asked_by is not None
-    limit = group.parallel or WINDOW
-    while not stopping and tally.begun < tally.total and tally.begun - tally.ended < limit:
+    while not stopping and _may_begin(group, tally):
         member = StepName(f"{step.name}.{tally.begun}")
         tally = replace(tally, begun=tally.begun + 1)
         turn.put(replace(turn.step(step.name), tally=tally))
@@ -94,6 +96,14 @@ def follow_group(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
     if tally.ended >= tally.total:
         state, reason = _verdict(turn, group, turn.step(step.name), tally)
         turn.end(step.name, state, reason)
+
+
+def _may_begin(group: Group, tally: Tally) -> bool:
+    """Tell whether one more member may begin."""
+    if tally.begun >= tally.total or tally.begun - tally.started >= WAITING:
+        return False
+    limit = group.parallel or (OPEN if group.body[0].group is not None else tally.total)
+    return tally.begun - tally.ended < limit
 
 
 def _members(turn: Turn, planned: PlannedStep, step: StepRun, items: tuple[Plain, ...], begin: Begin) -> None:

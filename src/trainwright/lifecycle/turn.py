@@ -19,6 +19,7 @@ _COUNTED = {
     StepState.SKIPPED: "skipped",
     StepState.CANCELLED: "cancelled",
 }
+_STARTED = frozenset({StepState.RUNNING, *_COUNTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +92,26 @@ class Turn:
         """Note a step that changed; when it has ended, whoever waits for it is looked at."""
         before = self.steps.get(step.name) or self.view.steps.get(step.name)
         self.steps[step.name] = step
-        if not step.state.is_final or (before is not None and before.state.is_final):
+        if before is not None and before.state.is_final:
             return
-        for path in self.plan.dependents.get(self.plan.path(step.name), ()):
-            self.consider(within(path, step.name))
-        self._count(step)
+        if step.parent is not None and step.state in _STARTED and (before is None or before.state not in _STARTED):
+            self._count(step.parent, "started")
+        if step.state.is_final:
+            for path in self.plan.dependents.get(self.plan.path(step.name), ()):
+                self.consider(within(path, step.name))
+            if step.parent is not None:
+                self._count(step.parent, _COUNTED[step.state])
 
     def end(self, name: StepName, state: StepState, reason: Reason | None) -> None:
         """Note that a step has ended."""
         self.put(replace(self.step(name), state=state, reason=reason, finished_at=self.now))
 
-    def _count(self, member: StepRun) -> None:
-        """Count a member that has ended, and look at its group."""
-        if member.parent is None:
-            return
-        group = self.step(member.parent)
+    def _count(self, name: StepName, what: str) -> None:
+        """Count a member of a group that has started or ended, and look at the group."""
+        group = self.step(name)
         tally = group.tally or Tally(0)
-        counted = _COUNTED[member.state]
-        tally = replace(tally, **{counted: getattr(tally, counted) + 1})
-        self.steps[group.name] = replace(group, tally=tally)
-        self.consider(group.name)
+        self.steps[name] = replace(group, tally=replace(tally, **{what: getattr(tally, what) + 1}))
+        self.consider(name)
 
     def current(self) -> RunView:
         """Return the view with everything decided so far."""

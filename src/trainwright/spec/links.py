@@ -206,10 +206,14 @@ class Links:
             "out": step.out,
             "checkpoint": {"path": None},
             **self.scopes(step),
-            **{other: None if found.uses else found.out for other, found in self.spec.steps.items() if other != name},
         }
+        other = self.spec.steps.get(reference.name)
+        if other is not None:
+            roots[reference.name] = None if other.uses else other.out
         if reference.name not in roots:
-            remedy = _ELSEWHERE.get(reference.name) or suggest(reference.name, roots, "there are")
+            remedy = _ELSEWHERE.get(reference.name) or suggest(
+                reference.name, (roots.keys() | self.spec.steps.keys()) - {name}, "there are"
+            )
             return WrongValueError("TW1021", f"{reference} names nothing: there is no {reference.name}", remedy=remedy)
         fields = roots[reference.name]
         if fields is None or reference.field in fields:

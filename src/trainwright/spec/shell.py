@@ -8,6 +8,7 @@ variable as text to run, or not expand it at all, it is refused or warned of. Th
 import re
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 
 from trainwright.spec.references import OPEN, Reference, reference_at
 
@@ -54,6 +55,7 @@ class Script:
     remarks: tuple[Remark, ...]
 
 
+@lru_cache(maxsize=1 << 14)  # the compiler asks several times for each step; a large plan has ten thousand
 def rewrite(script: str) -> Script:
     """Replace every reference of a shell script; equal references share a variable.
 

@@ -13,6 +13,11 @@ from trainwright.core.scalar import Plain
 from trainwright.store.database import Rows, Value
 from trainwright.store.rows import instant, reason_text
 
+_ADD_EVENT = (
+    "INSERT INTO event (project, run_id, subject, state, reason, at)"
+    " VALUES (:project, :run, :subject, :state, :reason, :at)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class OpenInstruction:
@@ -29,17 +34,16 @@ class OpenInstruction:
 
 def record_changes(rows: Rows, run: Run, changes: Changes, now: datetime) -> list[OpenInstruction]:
     """Write the events of a turn and put its instructions into the outbox; return those."""
-    for attempt in changes.attempts:
-        add_event(rows, run, f"runs/{attempt.id}", attempt.state, attempt.reason, now)
-    for step in changes.steps:
-        add_event(rows, run, f"runs/{run.id}/{step.name}", step.state, step.reason, now)
+    events = [_event(run, f"runs/{a.id}", a.state, a.reason, now) for a in changes.attempts]
+    events += [_event(run, f"runs/{run.id}/{s.name}", s.state, s.reason, now) for s in changes.steps]
+    if changes.run is not None:
+        events.append(_event(run, f"runs/{run.id}", changes.run.state, changes.run.reason, now))
+    rows.write_many(_ADD_EVENT, events)
     for model in changes.models:
         add_audit(
             rows, run.project, now, run.submitted_by, "model.registered",
             f"models/{model.model}/{model.version}", details={"run": run.id, "alias": model.alias},
         )  # fmt: skip
-    if changes.run is not None:
-        add_event(rows, run, f"runs/{run.id}", changes.run.state, changes.run.reason, now)
     return [OpenInstruction(_put(rows, run, i), run.id, i) for i in changes.instructions]
 
 
@@ -59,18 +63,18 @@ def _put(rows: Rows, run: Run, instruction: Instruction) -> int:
 
 def add_event(rows: Rows, run: Run, subject: str, state: str, reason: Reason | None, at: datetime) -> None:
     """Note one change of state."""
-    rows.write(
-        "INSERT INTO event (project, run_id, subject, state, reason, at)"
-        " VALUES (:project, :run, :subject, :state, :reason, :at)",
-        {
-            "project": run.project,
-            "run": run.id,
-            "subject": subject,
-            "state": state,
-            "reason": reason_text(reason),
-            "at": instant(at),
-        },
-    )
+    rows.write(_ADD_EVENT, _event(run, subject, state, reason, at))
+
+
+def _event(run: Run, subject: str, state: str, reason: Reason | None, at: datetime) -> dict[str, Value]:
+    return {
+        "project": run.project,
+        "run": run.id,
+        "subject": subject,
+        "state": state,
+        "reason": reason_text(reason),
+        "at": instant(at),
+    }
 
 
 def add_audit(

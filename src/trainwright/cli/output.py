@@ -176,3 +176,10 @@ def figure(value: float) -> str:
 def marked(state: str) -> str:
     """Return a state with its mark, so that colour is never needed to tell states apart."""
     return f"{STATE_MARK.get(state, '?')} {state}"
+
+
+def some(names: Iterable[str], most: int = 8) -> str:
+    """Return the first names and how many more there are."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + more

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from trainwright.cli.watch import Interrupts
     from trainwright.core.run import Run
 
+MOST_LINES = 20
+"""Of a list in a talk about a run."""
+
 PATIENCE = timedelta(minutes=10)
 """How long a background engine goes on trying while the database takes nothing."""
 
@@ -24,6 +27,7 @@ def add_to(app: typer.Typer) -> None:
     app.command()(run)
     app.command()(attach)
     app.command()(stop)
+    app.command()(retry)
     app.command()(wait)
     app.command(hidden=True)(engine)
 
@@ -99,6 +103,37 @@ def stop(name: RunName) -> int:
     else:
         output.say(f"{record.pipeline} #{record.number} ({record.id}) is {record.state} already")
     return 0
+
+
+def retry(
+    name: RunName,
+    detach: Annotated[bool, typer.Option("-d", "--detach", help="Return at once; prints the run's id.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run again and stop.")] = False,
+    json: Json = False,
+) -> int:
+    """Try again what failed in a run, and what comes after it: the same run, the same code."""
+    from trainwright.app import start_background_engine
+    from trainwright.cli import output
+    from trainwright.cli.session import session
+    from trainwright.cli.watch import Interrupts
+    from trainwright.service.control import try_again
+
+    with session() as app:
+        record, found = try_again(app.context, of_run(name), dry_run=dry_run)
+        if found.stands:
+            output.say(f"stands: {output.some(found.stands)}")
+        for step, why in list(found.why.items())[:MOST_LINES]:
+            output.say(f"again:  {step}, which {why}")
+        if len(found.why) > MOST_LINES:
+            output.say(f"again:  {len(found.why) - MOST_LINES} more")
+        if dry_run:
+            return 0
+        if detach:
+            start_background_engine(app)
+            output.put(record.id)
+            return 0
+        with Interrupts() as interrupts:
+            return _follow(app, record, interrupts, json=json)
 
 
 def wait(

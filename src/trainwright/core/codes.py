@@ -86,6 +86,8 @@ CODES: Mapping[str, str] = {
     "TW5101": "the alias points there already",
     "TW5102": "the alias was moved at the same moment",
     "TW5201": "the file exists already",
+    "TW5301": "the run is not over yet",
+    "TW5302": "nothing in the run failed",
     "TW6101": "content cannot be stored or read",
     "TW6102": "the content store cannot be cleaned or mended",
     "TW6103": "the folders of the attempts cannot be mended",

@@ -102,6 +102,7 @@ class StepRun:
         parent: the group it is a member of; None at the top.
         item: what ``each`` stands for in a member.
         tally: of a group, from when its members are known.
+        forgiven: attempts made before somebody asked for the step to be tried again; they spend no budget.
     """
 
     run: RunId
@@ -117,6 +118,7 @@ class StepRun:
     parent: StepName | None = None
     item: Plain = None
     tally: Tally | None = None
+    forgiven: int = 0
 
 
 @dataclass(frozen=True, slots=True)

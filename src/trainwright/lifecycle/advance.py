@@ -197,10 +197,12 @@ def _look_at(turn: Turn, name: StepName) -> None:
 
 def _waits_for_group(turn: Turn, step: StepRun) -> bool:
     """Tell whether it is for the group to begin a step: a member that is one of many."""
-    if not step.parent:
+    if step.parent is None:
         return False
     group = turn.plan.step(step.parent).group
-    return group is not None and group.kind is not GroupKind.ONCE
+    if group is not None and group.kind is GroupKind.EACH:
+        return True
+    return turn.step(step.parent).state is StepState.PENDING  # a run that is tried again: the group begins anew
 
 
 def _begin_member(turn: Turn, name: StepName) -> None:
@@ -300,7 +302,7 @@ def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attemp
 
 
 def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
-    ends = [a.exit_class for a in turn.of_step(step.name) if a.exit_class is not None]
+    ends = [a.exit_class for a in turn.of_step(step.name)[step.forgiven :] if a.exit_class is not None]
     stopping = turn.run.stop_asked_by is not None
     at = None if stopping else repeat_at(planned.retry, ends, turn.now, turn.chance.jitter_ratio)
     if at is None:

@@ -11,7 +11,7 @@ from trainwright.core.scalar import Plain
 from trainwright.core.states import StepState
 from trainwright.lifecycle.facts import hold
 from trainwright.lifecycle.job import each_fields
-from trainwright.lifecycle.turn import Turn
+from trainwright.lifecycle.turn import Turn, counted
 from trainwright.plan.plan import Group, GroupKind, PlannedStep, within
 
 WAITING = 16
@@ -57,7 +57,7 @@ def begin_group(turn: Turn, planned: PlannedStep, group: Group, step: StepRun, b
             _open(turn, step, Tally(len(group.body), begun=len(group.body)))
             names = [within(inner.name, StepName(f"{step.name}.")) for inner in group.body]
             for name in names:
-                turn.put(StepRun(step.run, name, step.position, StepState.PENDING, parent=step.name))
+                turn.put(_member(turn, step, name))
             for name in names:
                 turn.consider(name)
 
@@ -88,10 +88,13 @@ def follow_group(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
         return
     stopping = turn.run.stop_asked_by is not None
     while not stopping and _may_begin(group, tally):
-        member = StepName(f"{step.name}.{tally.begun}")
+        member = turn.step(StepName(f"{step.name}.{tally.begun}"))
         tally = replace(tally, begun=tally.begun + 1)
-        turn.put(replace(turn.step(step.name), tally=tally))
-        begin(turn, member)
+        if member.state.is_final:  # it stands from before the run was tried again
+            turn.put(replace(turn.step(step.name), tally=counted(tally, member.state)))
+        else:
+            turn.put(replace(turn.step(step.name), tally=tally))
+            begin(turn, member.name)
         tally = turn.step(step.name).tally or tally
     if tally.ended >= tally.total:
         state, reason = _verdict(turn, group, turn.step(step.name), tally)
@@ -109,10 +112,18 @@ def _may_begin(group: Group, tally: Tally) -> bool:
 def _members(turn: Turn, planned: PlannedStep, step: StepRun, items: tuple[Plain, ...], begin: Begin) -> None:
     _open(turn, step, Tally(len(items)))
     for number, item in enumerate(items):
-        name = StepName(f"{step.name}.{number}")
-        turn.put(StepRun(step.run, name, step.position, StepState.PENDING, parent=step.name, item=item))
+        turn.put(_member(turn, step, StepName(f"{step.name}.{number}"), item))
     if planned.group is not None:
         follow_group(turn, planned.group, turn.step(step.name), begin)
+
+
+def _member(turn: Turn, group: StepRun, name: StepName, item: Plain = None) -> StepRun:
+    """Return a member that is to begin; attempts made before the run was tried again keep their numbers."""
+    made = turn.step(name).attempts if turn.has_step(name) else 0
+    return StepRun(
+        group.run, name, group.position, StepState.PENDING,
+        attempts=made, parent=group.name, item=item, forgiven=made,
+    )  # fmt: skip
 
 
 def _open(turn: Turn, step: StepRun, tally: Tally) -> None:
@@ -173,7 +184,7 @@ def _follow_loop(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
             return
     name = StepName(f"{step.name}.{tally.begun}")
     item: Plain = {"round": tally.begun}
-    turn.put(StepRun(step.run, name, step.position, StepState.PENDING, parent=step.name, item=item))
+    turn.put(_member(turn, step, name, item))
     turn.put(replace(turn.step(step.name), tally=replace(tally, begun=tally.begun + 1)))
     begin(turn, name)
 

@@ -22,6 +22,11 @@ _COUNTED = {
 _STARTED = frozenset({StepState.RUNNING, *_COUNTED})
 
 
+def counted(tally: Tally, state: StepState) -> Tally:
+    """Return a tally with one more member that was over when it was begun."""
+    return replace(tally, started=tally.started + 1, **{_COUNTED[state]: getattr(tally, _COUNTED[state]) + 1})
+
+
 @dataclass(frozen=True, slots=True)
 class Chance:
     """Randomness, drawn outside.

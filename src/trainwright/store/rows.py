@@ -91,6 +91,7 @@ def step_values(step: StepRun) -> dict[str, Value]:
         "parent": step.parent,
         "item": None if step.item is None else canonical_json(step.item),
         "tally": None if step.tally is None else canonical_json(step.tally),
+        "forgiven": step.forgiven,
     }
 
 
@@ -110,6 +111,7 @@ def step_of(row: Row) -> StepRun:
         parent=None if row["parent"] is None else StepName(row["parent"]),
         item=None if row["item"] is None else json.loads(row["item"]),
         tally=None if row["tally"] is None else from_json(Tally, json.loads(row["tally"])),
+        forgiven=row["forgiven"],
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from trainwright.core.changes import Changes
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
-from trainwright.core.run import Attempt, MetricSummary, Run, RunView, attempts_of, outputs_of, steps_of
+from trainwright.core.run import Attempt, MetricSummary, Run, RunView, StepRun, attempts_of, outputs_of, steps_of
 from trainwright.core.states import AttemptState, RunState
 from trainwright.plan.plan import Plan
 from trainwright.store import journal, registry
@@ -221,6 +222,19 @@ def ask_to_stop(rows: Rows, run_id: RunId, actor: str) -> bool:
         " WHERE id = :id AND state IN (:pending, :running)",
         {"id": run_id, "actor": actor, "pending": _UNFINISHED[0], "running": _UNFINISHED[1]},
     )
+    return changed == 1
+
+
+def reopen(rows: Rows, before: Run, steps: Iterable[StepRun], now: datetime) -> bool:
+    """Let a finished run go on with these steps; tell whether it was still as ``before`` says."""
+    changed = rows.write(
+        "UPDATE run SET state = :running, reason = NULL, finished_at = NULL, stop_asked_by = NULL, lease_owner = NULL,"
+        " lease_expires_at = NULL, revision = revision + 1 WHERE id = :id AND revision = :revision AND state = :state",
+        {"running": RunState.RUNNING, "id": before.id, "revision": before.revision, "state": before.state},
+    )
+    if changed == 1:
+        _upsert(rows, "step", ("run_id", "name"), [step_values(s) for s in steps])
+        journal.add_event(rows, before, f"runs/{before.id}", RunState.RUNNING, None, now)
     return changed == 1
 
 

@@ -52,6 +52,7 @@ CREATE TABLE step (
     parent TEXT,
     item TEXT,
     tally TEXT,
+    forgiven INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, name)
 );
 CREATE TABLE attempt (

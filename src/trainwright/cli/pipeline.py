@@ -13,6 +13,10 @@ File = Annotated[str, typer.Argument(help="Pipeline file.", show_default=False)]
 Params = Annotated[
     list[str] | None, typer.Option("-p", "--param", metavar="K=V", help="Set a parameter; may be repeated.")
 ]
+Steps = Annotated[
+    list[str] | None,
+    typer.Option("--step", metavar="STEP", help="Only this step and what it needs; may be repeated."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -53,7 +57,15 @@ def validate(file: File, param: Params = None, json: Json = False) -> None:
         output.put(f"✓ {file}: pipeline {document.spec.pipeline}, {count} step{'s' if count > 1 else ''}")
 
 
-def plan(file: File, param: Params = None, json: Json = False) -> None:
+def plan(
+    file: File,
+    param: Params = None,
+    step: Steps = None,
+    diff: Annotated[
+        str, typer.Option("--diff", metavar="RUN", help="Show what differs from the plan of a run instead.")
+    ] = "",
+    json: Json = False,
+) -> None:
     """Show what a run would do: the compiled steps in order, with their checks and resources."""
     from trainwright.cli import output
     from trainwright.cli.session import session
@@ -63,7 +75,14 @@ def plan(file: File, param: Params = None, json: Json = False) -> None:
     document = read_document(Path(file), file)
     _warn(document)
     with session() as app:
-        prepared = prepare(app.context, document, overrides(param or []), Path(file).parent.absolute(), file)
+        folder = Path(file).parent.absolute()
+        prepared = prepare(app.context, document, overrides(param or []), folder, file, only=step or ())
+        if diff:
+            from trainwright.service.lookup import read_run
+
+            view, before = read_run(app.context, diff)
+            show_differences(view.run.id, before, prepared.plan, json=json)
+            return
     if json:
         output.put_json({"digest": prepared.plan.digest, "plan": prepared.plan})
     else:
@@ -127,6 +146,23 @@ def show_plan(plan: "Plan", *, stderr: bool) -> None:
         room = str(step.resources) if step.command else ""
         rows.append((step.name, str(step.stage or ""), ", ".join(step.needs), room, makes, "\n".join(checks)))
     output.table(("step", "stage", "after", "resources", "makes", "checks"), rows, stderr=stderr)
+
+
+def show_differences(run: str, before: "Plan", after: "Plan", *, json: bool) -> None:
+    """Print what differs between the plan of a run and another one."""
+    from trainwright.cli import output
+    from trainwright.plan.difference import differences
+
+    found = differences(before, after)
+    if json:
+        output.put_json({"run": run, "before": before.digest, "after": after.digest, "differences": found})
+    elif not found:
+        output.put(f"the same plan as {run}: {after.digest[7:19]}")
+    else:
+        for difference in found:
+            output.put(difference.path)
+            output.put(f"  - {difference.before}")
+            output.put(f"  + {difference.after}")
 
 
 def _warn(document: "Document") -> None:

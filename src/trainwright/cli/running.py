@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainwright.cli.pipeline import File, Json, Params
+from trainwright.cli.pipeline import File, Json, Params, Steps
 
 if TYPE_CHECKING:
     from trainwright.app import App
@@ -37,6 +37,7 @@ def run(
     param: Params = None,
     detach: Annotated[bool, typer.Option("-d", "--detach", help="Submit and return; prints the run's id.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
+    step: Steps = None,
     json: Json = False,
 ) -> int:
     """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
@@ -55,7 +56,8 @@ def run(
         document = read_document(Path(file), file)
         for warning in document.warnings:
             output.say(f"warning: {warning}")
-        prepared = prepare(app.context, document, overrides(param or []), Path(file).parent.absolute(), file)
+        folder = Path(file).parent.absolute()
+        prepared = prepare(app.context, document, overrides(param or []), folder, file, only=step or ())
         if dry_run:
             show_plan(prepared.plan, stderr=False)
             return 0

@@ -1,6 +1,6 @@
 """From a checked document to a run in the store: refuse before anything is queued, then one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from trainwright.core.run import Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.states import RunState, StepState
 from trainwright.plan.compile import compile_plan, data_requests
+from trainwright.plan.part import part_of
 from trainwright.plan.plan import Plan
 from trainwright.sched.round import never_fits
 from trainwright.service.capture.code import capture_code
@@ -39,19 +40,33 @@ class Prepared:
 
 
 def prepare(
-    context: Context, document: Document, overrides: Mapping[str, Plain], folder: Path, source: str
+    context: Context,
+    document: Document,
+    overrides: Mapping[str, Plain],
+    folder: Path,
+    source: str,
+    only: Sequence[str] = (),
 ) -> Prepared:
     """Compile a document with its parameters and pinned data, and refuse what can never run.
+
+    Args:
+        context: of the project.
+        document: checked.
+        overrides: parameters given for this run.
+        folder: of the pipeline file.
+        source: the file, as typed.
+        only: steps to run, with what they need; empty = all.
 
     Raises:
         SpecError: the document or a parameter is wrong.
         DeniedError: a rule refuses a parameter, the registration, or resources that no machine here has.
-        NotFoundError: a dataset is unknown.
+        NotFoundError: a dataset, or a step of ``only``, is unknown.
     """
     params = resolve(document, overrides)
     asked = data_requests(document)
     where = {name: str(document.positions.get(f"data.{name}", "")) for name in asked}
     plan = compile_plan(document, params, pin(context, asked, folder, where))
+    plan = part_of(plan, only) if only else plan
     nodes = context.backend.nodes()
     for step in plan.by_path.values():
         reason = never_fits(step.resources, nodes) if step.command is not None else None

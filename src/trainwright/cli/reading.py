@@ -224,7 +224,7 @@ def compare(
 def _show_run(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
     from trainwright.cli import output
     from trainwright.core.quantity import show_bytes
-    from trainwright.service.why import gate_line
+    from trainwright.service.why import gate_line, memory_of_run
 
     run, now = view.run, app.context.clock.now()
     output.put(f"{output.marked(run.state)}  {run.pipeline} #{run.number}  {run.id}  {address}")
@@ -245,6 +245,8 @@ def _show_run(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
         length = output.took(step.started_at, step.finished_at, now)
         rows.append((output.marked(step.state), step.name, str(step.attempts or ""), length, text))
     output.table(("state", "step", "tries", "took", "metrics or reason"), rows)
+    for line in memory_of_run(view, plan):
+        output.put(line)
     for step in view.steps:
         for gate in step.gates:
             output.put(f"gate {step.name}: {gate_line(gate)}")

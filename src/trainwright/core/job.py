@@ -55,21 +55,42 @@ RETRYABLE = (
 """What ``retry: {on: …}`` may name."""
 
 
+LONGEST_BACKOFF_S = 86_400.0
+"""A day: whoever means longer wants a schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGrowth:
+    """How much more memory an attempt gets after one that ran out of it.
+
+    Attributes:
+        times_milli: thousandths of what that one had: 2000 doubles it.
+        most_bytes: never more than this; 0 = no cap.
+    """
+
+    times_milli: int
+    most_bytes: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Retry:
     """How often and how soon a failed attempt is made again.
 
     Attributes:
-        max: further attempts after the first; 0 = none.
+        max: further attempts after the first, whatever ended them; 0 = none.
         on: classes that may be repeated.
         backoff_s: seconds before the first repetition; doubled each time.
-        backoff_max_s: its cap.
+        backoff_max_s: its cap; at most ``LONGEST_BACKOFF_S``.
+        budgets: repetitions after one class, beside ``max``; a class that is absent has no bound of its own.
+        memory: what an attempt gets after one that ran out of memory; None = the same again.
     """
 
     max: int = 0
     on: tuple[ExitClass, ...] = RETRYABLE[:-1]  # the same memory would not suffice the next time either
     backoff_s: float = 1.0
     backoff_max_s: float = 60.0
+    budgets: Mapping[ExitClass, int] = field(default_factory=dict)
+    memory: MemoryGrowth | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.CRASHED: Entry("the command crashed with {signal}", "see the last lines of its log"),
     ReasonCode.OUT_OF_MEMORY: Entry(
         "the command took more memory than its {memory} ({message})",
-        "raise memory: of the step; it is not repeated with the same amount unless retry: {{on: [oom]}} says so",
+        "raise memory: of the step, or let it grow: retry: {{max: 2, on: [oom], memory: x2}}",
     ),
     ReasonCode.KILLED: Entry(
         "the command was killed with {signal}",

@@ -304,7 +304,7 @@ def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attemp
 def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
     ends = [a.exit_class for a in turn.of_step(step.name)[step.forgiven :] if a.exit_class is not None]
     stopping = turn.run.stop_asked_by is not None
-    at = None if stopping else repeat_at(planned.retry, ends, turn.now, turn.chance.jitter_ratio)
+    at = None if stopping else repeat_at(planned, ends, turn.now, turn.chance.jitter_ratio)
     if at is None:
         turn.end(step.name, StepState.FAILED, attempt.reason)
         return

@@ -1,14 +1,17 @@
 """Why a run or step is as it is: one subject, its state, sentences, and what a person can do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trainwright.core.artifact import GateResult
 from trainwright.core.codec import decode_float
 from trainwright.core.ids import attempt_id
+from trainwright.core.quantity import show_bytes
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.run import RunView, StepRun
+from trainwright.core.run import Attempt, RunView, StepRun
 from trainwright.core.states import AttemptState, StepState
-from trainwright.plan.plan import Plan
+from trainwright.lifecycle.retry import resources_of
+from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.service.lookup import find_step
 
 _QUIET = frozenset({ReasonCode.RUNNING, ReasonCode.SUCCEEDED})
@@ -72,7 +75,33 @@ def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
             f"attempt {a.number}: {a.state}" + (f", {a.reason.sentence()}" if a.reason and a.state.is_final else "")
             for a in attempts
         ]
+        evidence += memory_lines(plan.step(step.name), attempts)
     return Explanation(f"runs/{view.run.id}/{step.name}", str(step.state), code, sentence, remedy, tuple(evidence))
+
+
+def memory_lines(planned: PlannedStep, attempts: Sequence[Attempt]) -> list[str]:
+    """Return a line for each attempt that had more memory than the one before it.
+
+    Args:
+        planned: the step.
+        attempts: all at that step, oldest first.
+    """
+    ends = [a.exit_class for a in attempts if a.exit_class is not None]
+    amounts = [resources_of(planned, ends[:count]).memory_bytes for count in range(len(attempts))]
+    return [
+        f"attempt {attempt.number}: {show_bytes(now)} after out of memory at {show_bytes(before)}"
+        for attempt, before, now in zip(attempts[1:], amounts, amounts[1:], strict=False)
+        if now > before
+    ]
+
+
+def memory_of_run(view: RunView, plan: Plan) -> list[str]:
+    """Return ``memory STEP: …`` for each attempt of a run that had more memory than the one before it."""
+    return [
+        f"memory {step.name}: {line}"
+        for step in plan.steps
+        for line in memory_lines(step, [a for a in view.attempts if a.step == step.name])
+    ]
 
 
 def gate_line(gate: GateResult) -> str:

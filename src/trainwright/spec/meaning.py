@@ -3,7 +3,6 @@
 from pydantic import ValidationError
 
 from trainwright.core import condition
-from trainwright.core.job import Retry
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -16,11 +15,11 @@ from trainwright.spec.models import (
     PipelineModel,
     RegisterModel,
     ResourcesModel,
-    RetryModel,
     StepModel,
 )
 from trainwright.spec.params import outside, refuse_unfinite, type_of, typed
 from trainwright.spec.reader import Tree
+from trainwright.spec.retry import clashes_of_retry, retry_of
 from trainwright.spec.shape import place, translate
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
@@ -136,7 +135,7 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         resources=_resources(model.resources),
         checks=tuple(model.check),
         baseline_required=model.baseline == "required",
-        retry=_retry(model.retry),
+        retry=retry_of(model.retry),
         timeout_s=model.timeout,
         env=dict(model.env),
         help=model.help,
@@ -217,7 +216,7 @@ def _clashes_of_command(name: str, model: StepModel) -> list[tuple[str, WrongVal
         why = "a model enters the registry only after every check on it has passed"
         remedy = "write uses: register instead of run:"
         found.append(("stage", WrongValueError("TW1017", message, why=why, remedy=remedy)))
-    return found
+    return [*found, *clashes_of_retry(name, model.retry, model.resources.memory)]
 
 
 def _check(path: str, index: int, text: str, tree: Tree, findings: Findings) -> None:
@@ -233,9 +232,3 @@ def _check(path: str, index: int, text: str, tree: Tree, findings: Findings) -> 
 
 def _resources(model: ResourcesModel) -> Resources:
     return Resources(model.cpu, model.memory, model.gpu, model.gpu_memory)
-
-
-def _retry(model: RetryModel) -> Retry:
-    low, high = model.backoff
-    on = Retry().on if model.on is None else tuple(sorted(set(model.on), key=Retry().on.index))
-    return Retry(model.max, on, low, high)

@@ -12,15 +12,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from trainwright.core import quantity
 from trainwright.core.artifact import ArtifactKind
-from trainwright.core.job import RETRYABLE, Retry
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
-from trainwright.core.states import ExitClass
 from trainwright.spec.document import API_VERSION, ParamType
 from trainwright.spec.findings import WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
+from trainwright.spec.retry import RetryModel
 
-MOST_RETRIES = 1000
 MOST_ROUNDS = 1000
 MOST = 2**62
 """Of any amount, in its smallest unit: what a database can still hold and add."""
@@ -109,22 +107,6 @@ def _seconds(value: str | int | float) -> float:
     return seconds
 
 
-def _backoff(value: object) -> tuple[float, float]:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise WrongValueError("TW1016", f"{show(value)} is not a duration", remedy="write it as 30s..10m")
-    try:
-        low, high = quantity.duration_range(value)
-    except ValueError as error:
-        raise WrongValueError("TW1016", str(error), remedy="write it as 30s..10m") from error
-    return low.total_seconds(), high.total_seconds()
-
-
-def _retries(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_RETRIES:
-        raise WrongValueError("TW1013", f"{show(value)} is not a number of retries", remedy="write 0, 1, 2 …")
-    return value
-
-
 def _version(value: object) -> str:
     if value != API_VERSION:
         raise WrongValueError(
@@ -186,24 +168,11 @@ _LIST_OR_NAME = {"anyOf": [{"type": "array"}, {"type": "string"}]}
 _TEXT_OR_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _AMOUNT = {"type": ["string", "number"]}
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
-_CAUSES = [member.value for member in RETRYABLE]
 
 Empty = BeforeValidator(lambda value: {} if value is None else value)
 Texts = Annotated[list[str], PlainValidator(_texts), WithJsonSchema(_TEXT_OR_TEXTS)]
 StepName = Annotated[str, AfterValidator(_name("step"))]
 Seconds = Annotated[float, PlainValidator(_measured(_seconds, "a duration")), WithJsonSchema(_AMOUNT)]
-
-
-def _cause(value: object) -> ExitClass:
-    if value not in {member.value for member in ExitClass}:
-        remedy = suggest(str(value), _CAUSES, "possible")
-        raise WrongValueError("TW1014", f"{show(value)} is not possible here", remedy=remedy)
-    found = _one_of(ExitClass)(value)
-    if found not in RETRYABLE:
-        raise WrongValueError(
-            "TW1014", f"{found.value} cannot be retried by a rule", remedy=f"possible: {', '.join(_CAUSES)}"
-        )
-    return found
 
 
 class _Model(BaseModel):
@@ -230,16 +199,6 @@ class ResourcesModel(_Model):
     gpu_memory: Annotated[
         int, PlainValidator(_measured(quantity.memory_bytes, "an amount")), WithJsonSchema(_AMOUNT)
     ] = 0
-
-
-class RetryModel(_Model):
-    """How often and after what a step is tried again."""
-
-    max: Annotated[int, PlainValidator(_retries), WithJsonSchema({"type": "integer", "minimum": 0})]
-    on: list[Annotated[ExitClass, PlainValidator(_cause), WithJsonSchema({"enum": _CAUSES})]] | None = None
-    backoff: Annotated[tuple[float, float], PlainValidator(_backoff), WithJsonSchema(_AMOUNT)] = Field(
-        default_factory=lambda: (Retry().backoff_s, Retry().backoff_max_s)
-    )
 
 
 class LoopModel(_Model):

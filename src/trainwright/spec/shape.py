@@ -14,12 +14,12 @@ from trainwright.spec.models import (
     PipelineModel,
     RegisterModel,
     ResourcesModel,
-    RetryModel,
     StepModel,
     names_of,
 )
 from trainwright.spec.reader import Tree
 from trainwright.spec.references import OPEN
+from trainwright.spec.retry import RetryModel
 
 LATER = frozenset(
     {

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from build import ended, placed, plan, running, step, tell, view, well
+from build import GI, asks, ended, placed, plan, running, step, tell, view, well
 from trainwright.core.artifact import GateResult
 from trainwright.core.ids import AttemptId, StepName
+from trainwright.core.job import MemoryGrowth, Retry
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.resources import Resources
 from trainwright.core.run import RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
+from trainwright.core.states import ExitClass as X
 from trainwright.core.states import StepState
 from trainwright.core.workload import Refusal
-from trainwright.service.why import explain_run, explain_step, gate_line
+from trainwright.service.why import explain_run, explain_step, gate_line, memory_of_run
 
 TRAINING = plan(step("a", stage=Stage.TRAINING, out={"model": "model"}, timeout_s=90.0, retry=1))
 SMALL = plan(step("a", out={"x": "file"}, asked=Resources(1000, 2**30)))
@@ -48,7 +50,7 @@ SAID = [
      "the system's memory killer is the usual cause: ask for less or add memory"),
     (after_words(SMALL, *well("r/a/1", cause="out-of-memory", signal=9, message="1073741824 bytes allowed")),
      "out-of-memory", "the command took more memory than its 1Gi (1073741824 bytes allowed)",
-     "raise memory: of the step; it is not repeated with the same amount unless retry: {on: [oom]} says so"),
+     "raise memory: of the step, or let it grow: retry: {max: 2, on: [oom], memory: x2}"),
     (after_words(ONE, *well("r/a/1", exit_code=143)), "interrupted",
      "the command was ended from outside with SIGTERM", "run it again"),
     (after_words(ONE, *well("r/a/1", cause="timeout", signal=15)), "timed-out",
@@ -193,6 +195,23 @@ def test_earlier_attempts_and_checks_are_the_evidence() -> None:
 )
 def test_a_check_is_one_line(gate: GateResult, line: str) -> None:
     assert gate_line(gate) == line
+
+
+def test_more_memory_after_running_out_of_it_is_told() -> None:
+    grows = Retry(max=3, on=(X.OOM, X.CRASH), memory=MemoryGrowth(2000, 10 * GI))
+    of = plan(step("a", retry=grows, asked=asks(memory_gi=4)), step("b"))
+    attempts = [
+        (placed("r/a/1"), ended("r/a/1", cause="out-of-memory")),
+        (placed("r/a/2"), ended("r/a/2", cause="exited", exit_code=None, signal=11)),
+        (placed("r/a/3"), ended("r/a/3", cause="out-of-memory")),
+    ]
+    now_is = tell(of, view(of), *(happening for attempt in attempts for happening in attempt))
+    lines = [
+        "attempt 2: 8Gi after out of memory at 4Gi",
+        "attempt 4: 10Gi after out of memory at 8Gi",
+    ]
+    assert [line for line in explain_step(now_is, of, "a").evidence if "after out of" in line] == lines
+    assert memory_of_run(now_is, of) == [f"memory a: {line}" for line in lines]
 
 
 def test_a_step_without_a_reason_is_explained_by_its_state() -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from trainwright.core.codec import from_json, to_json
 from trainwright.core.errors import SpecError
+from trainwright.core.job import MemoryGrowth, Retry
 from trainwright.core.quantity import memory_bytes
 from trainwright.core.stage import Stage
-from trainwright.core.states import ExitClass
+from trainwright.core.states import ExitClass as X
 from trainwright.spec.document import Document
 from trainwright.spec.load import load
 from trainwright.spec.schema import json_schema
@@ -58,7 +59,7 @@ def test_every_key_arrives() -> None:
     assert steps["prep"].depends_on == ("first",)
     assert steps["first"].resources.memory_bytes == memory_bytes("4Gi")
     assert steps["first"].resources.gpu_milli == 500
-    assert steps["train"].retry.on == (ExitClass.CRASH, ExitClass.KILLED)
+    assert steps["train"].retry.on == (X.CRASH, X.KILLED)
     assert (steps["train"].retry.backoff_s, steps["train"].retry.backoff_max_s) == (30.0, 600.0)
     assert steps["train"].timeout_s == 5400.0
     assert steps["judge"].baseline_required
@@ -76,6 +77,23 @@ def test_positions_point_at_values() -> None:
     assert str(document.where("params.C.range")) == "f.yaml:5:41"
     assert str(document.where("steps.judge.check.0")) == "f.yaml:24:51"
     assert str(document.where("steps.train")) == "f.yaml:19:3"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2", Retry(2)),
+        ("{max: 3, on: [oom, crash]}", Retry(3, (X.CRASH, X.OOM))),
+        ("{max: 3, on: {oom: 1, crash: 2}}", Retry(3, (X.CRASH, X.OOM), budgets={X.CRASH: 2, X.OOM: 1})),
+        ("{on: {oom: 1, crash: 2}}", Retry(3, (X.CRASH, X.OOM), budgets={X.CRASH: 2, X.OOM: 1})),
+        ("{max: 1, on: [oom], memory: x2}", Retry(1, (X.OOM,), memory=MemoryGrowth(2000))),
+        ("{max: 1, on: [oom], memory: x1.5..64Gi}", Retry(1, (X.OOM,), memory=MemoryGrowth(1500, 64 * 2**30))),
+        ("{max: 1, backoff: 1h..24h}", Retry(1, backoff_s=3600.0, backoff_max_s=86400.0)),
+    ],
+)
+def test_what_a_retry_means(written: str, meant: Retry) -> None:
+    document = load(step(f"run: echo\nresources: {{memory: 4Gi}}\nretry: {written}"), "f.yaml")
+    assert document.spec.steps["s"].retry == meant
 
 
 @pytest.mark.parametrize(
@@ -97,6 +115,25 @@ def test_positions_point_at_values() -> None:
         ("run: echo\nretry: {max: 1, on: [crsh]}", "did you mean crash?"),
         ("run: echo\nretry: {max: 1, on: [ok]}", "cannot be retried"),
         ("run: echo\nretry: {max: 1, backoff: 10m..30s}", "ends before it begins"),
+        ("run: echo\nretry: {max: 1, backoff: 30s..25h}", "longer than a day"),
+        ("run: echo\nretry: {max: 1, backoff: 99999999999d}", "longer than a duration can be"),
+        ("run: echo\nretry: {max: 1, on: {ooom: 1}}", "did you mean oom?"),
+        ("run: echo\nretry: {on: {oom: 0}}", "leave the word out"),
+        ("run: echo\nretry: {on: {oom: true}}", "f.yaml:5:23"),
+        ("run: echo\nretry: {max: 1, on: crash}", "on: [crash, oom]"),
+        ("run: echo\nretry: {max: 1, on: []}", "names no kind of end"),
+        ("run: echo\nretry: {max: 1, on: [ok, oom]}", "f.yaml:5:26"),
+        ("run: echo\nretry: {max: 1, on: [oom], memory: 2}", "write it as x2, or x2..64Gi"),
+        ("run: echo\nretry: {max: 1, on: [oom], memory: x1}", "not between x1.5 and x16"),
+        ("run: echo\nretry: {max: 1, on: [oom], memory: x17}", "not between x1.5 and x16"),
+        ("run: echo\nretry: {max: 1, on: [oom], memory: x2..lots}", "lots"),
+        ("run: echo\nretry: {max: 1, on: [oom], memory: x2}", "does not state"),
+        ("run: echo\nresources: {memory: 1Gi}\nretry: {max: 1, memory: x2}", "add oom to on:"),
+        ("run: echo\nresources: {memory: 1Gi}\nretry: {max: 1, on: [crash], memory: x2}", "add oom to on:"),
+        (
+            "run: echo\nresources: {memory: 1Gi}\nretry: {max: 1, on: [oom], memory: x2..1Gi}",
+            "larger most, as in memory: x2..4Gi",
+        ),
         ("run: echo\ntimeout: 0s", "not longer than nothing"),
         ("run: echo\ntimeout: 99999999999999d", "longer than a duration"),
         ("run: echo\ncheck: 5", "not text"),

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from trainwright.core.codec import canonical_json
@@ -21,18 +21,25 @@ from trainwright.spec.shell import rewrite
 NAMES = "abcdefgh"
 HASHED = """
 import sys
-from trainwright.core.codec import canonical_json
-from trainwright.core.errors import SpecError
-from trainwright.plan.compile import compile_plan
+from trainwright.core.artifact import Content, PinnedData
+from trainwright.core.codec import canonical_json, from_json, to_json
+from trainwright.core.errors import TrainwrightError
+from trainwright.plan.compile import compile_plan, data_requests
+from trainwright.plan.plan import Plan
 from trainwright.spec.load import load
 from trainwright.spec.params import resolve
 for text in sys.stdin.read().split("\\n===\\n"):
     try:
         document = load(text, "f.yaml")
-        print(canonical_json(compile_plan(document, resolve(document, {}), ())), document.warnings)
-    except SpecError as error:
-        print(error)
+        asked = data_requests(document)
+        pinned = tuple(PinnedData(n, a, a, Content("sha256:" + "0" * 64, 0, 0)) for n, a in reversed(asked.items()))
+        plan = compile_plan(document, resolve(document, {}), pinned)
+        assert from_json(Plan, to_json(plan)).digest == plan.digest
+        print(plan.digest, canonical_json(plan), document.warnings)
+    except TrainwrightError as error:
+        print(str(error).replace("\\n", " | "))
 """
+"""Prints one line a document: its plan, or why there is none."""
 
 
 @st.composite
@@ -48,6 +55,44 @@ def pipelines(draw: st.DrawFn) -> dict[str, object]:
         steps[name] = {"run": f"echo {read} > ${{{{ out.o }}}}", "out": {"o": "file"}, "depends_on": after}
     params = draw(st.dictionaries(st.sampled_from(["x", "y", "z"]), st.integers() | st.booleans() | st.text("abc")))
     return {"pipeline": "p", "params": params, "steps": steps}
+
+
+KINDS = st.sampled_from(["file", "dataset", "model"])
+KEYS: dict[str, st.SearchStrategy[object]] = {
+    "check": st.lists(st.sampled_from(["auc >= 0.8", "loss < 1"]), unique=True),
+    "resources": st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.integers(1, 4)),
+    "retry": st.sampled_from([1, {"on": {"oom": 1, "crash": 2}}, {"max": 2, "on": ["killed", "crash"]}]),
+    "env": st.dictionaries(st.sampled_from("ABC"), st.sampled_from(["1", "${{ params.x }}", "${{ data.d }}"])),
+    "stage": st.sampled_from(["training", "evaluation", "data_preparation"]),
+    "timeout": st.sampled_from(["1m", "2h"]),
+}
+MISTAKES = ["", "", "", "", "unknown key", "circle", "nobody judges", "no such output"]
+
+
+@st.composite
+def rich_pipelines(draw: st.DrawFn) -> dict[str, object]:
+    """A graph with most of the language in it; one in a few has a mistake."""
+    pipeline = draw(pipelines())
+    steps: dict[str, dict[str, object]] = pipeline["steps"]  # type: ignore[assignment]
+    for step in steps.values():
+        step["out"] = {**draw(st.dictionaries(st.sampled_from("pqr"), KINDS)), "o": "model"}
+        for key in draw(st.sets(st.sampled_from(sorted(KEYS)))):
+            step[key] = draw(KEYS[key])
+    source, mistake = draw(st.sampled_from(sorted(steps))), draw(st.sampled_from(MISTAKES))
+    if draw(st.booleans()) or mistake == "nobody judges":
+        alias = draw(st.sampled_from("ab"))
+        steps["z"] = {"uses": "register", "with": {"model": f"{source}.o", "name": "m", "alias": alias}}
+        if mistake != "nobody judges":
+            steps["y"] = {"run": f"judge ${{{{ {source}.o }}}}", "check": ["auc > production.auc", "auc > 0"]}
+    match mistake:
+        case "unknown key":
+            steps[source]["rnu"] = "echo"
+        case "circle":
+            steps[source]["depends_on"] = sorted({*steps} - {"z"})
+        case "no such output":
+            steps["x"] = {"run": f"cat ${{{{ {source}.oo }}}}"}
+    params = {"x": 1, "y": {"type": "float", "default": 0.5, "range": [0, 1]}}
+    return {**pipeline, "params": params, "data": {"d": "datasets/d", "e": "file:e"}}
 
 
 def shuffled(value: object, rng: random.Random) -> object:
@@ -94,6 +139,39 @@ def test_no_text_whatever_ends_in_a_traceback(text: str) -> None:
         load(text, "f.yaml")
 
 
+def said(texts: list[str], seed: str) -> list[str]:
+    """What a process with this hash seed makes of the documents, one line each."""
+    done = subprocess.run(
+        [sys.executable, "-c", HASHED],
+        input="\n===\n".join(texts),
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(texts)
+    return lines
+
+
+@pytest.mark.slow
+@given(st.lists(rich_pipelines(), min_size=6, max_size=10), st.randoms(use_true_random=False))
+@settings(
+    max_examples=4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    phases=[Phase.generate],
+)
+def test_no_hash_seed_and_no_order_of_keys_changes_a_plan(made: list[dict[str, object]], rng: random.Random) -> None:
+    texts = [json.dumps(pipeline) for pipeline in made]
+    first = said(texts, "0")
+    assert [said(texts, seed) for seed in ("1", "4294967295")] == [first, first]
+    other_order = said([json.dumps(shuffled(pipeline, rng)) for pipeline in made], "7")
+    plans = [(line, other) for line, other in zip(first, other_order, strict=True) if line.startswith("sha256:")]
+    assert [line for line, _ in plans] == [other for _, other in plans]
+    assert [line[:6] for line in first] == [line[:6] for line in other_order]  # what is refused stays refused
+
+
 @pytest.mark.slow
 def test_hash_seeds_change_neither_plans_nor_errors() -> None:
     circle = {name: {"run": "echo", "depends_on": [other]} for name, other in zip("dabc", "cdab", strict=True)}
@@ -105,18 +183,6 @@ def test_hash_seeds_change_neither_plans_nor_errors() -> None:
         json.dumps({"pipeline": "p", "params": {"y": 1, "x": 2}, "steps": {**steps, "z": {"run": "echo"}}}),
     ]
 
-    def run(seed: str) -> str:
-        env = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", HASHED],
-            input="\n===\n".join(texts),
-            env=env,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    first = run("1")
-    assert "a → d → c → b → a" in first
-    assert first == run("2")
+    first = said(texts, "1")
+    assert "a → d → c → b → a" in first[0]
+    assert first == said(texts, "2")

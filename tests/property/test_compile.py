@@ -91,6 +91,8 @@ def rich_pipelines(draw: st.DrawFn) -> dict[str, object]:
             steps[source]["depends_on"] = sorted({*steps} - {"z"})
         case "no such output":
             steps["x"] = {"run": f"cat ${{{{ {source}.oo }}}}"}
+        case _:
+            pass
     params = {"x": 1, "y": {"type": "float", "default": 0.5, "range": [0, 1]}}
     return {**pipeline, "params": params, "data": {"d": "datasets/d", "e": "file:e"}}
 

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from unicodedata import combining, east_asian_width
 
 from trainwright.core.codec import to_json
 from trainwright.core.quantity import show_duration
+from trainwright.core.width import cell_width
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,13 +113,6 @@ def plain(names: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
             text.append((" " * _GAP).join(padded).rstrip())
     text.insert(max(map(len, cells[0])), "─" * (sum(widths) + _GAP * (len(names) - 1)))
     return "\n".join(text)
-
-
-def cell_width(text: str) -> int:
-    """Return the columns that a text takes on a screen: two for a wide character, none for a combining one."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _draw(names: Sequence[str], lines: Sequence[Sequence[str]], one_line: Collection[str], *, stderr: bool) -> None:

@@ -60,10 +60,13 @@ def validate(file: File, param: Params = None, json: Json = False) -> None:
 def plan(
     file: File,
     param: Params = None,
+    *,
     step: Steps = None,
     diff: Annotated[
         str, typer.Option("--diff", metavar="RUN", help="Show what differs from the plan of a run instead.")
     ] = "",
+    graph: Annotated[bool, typer.Option("--graph", help="Draw the steps and what they wait for.")] = False,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write that drawing as SVG.")] = None,
     json: Json = False,
 ) -> None:
     """Show what a run would do: the compiled steps in order, with their checks and resources."""
@@ -83,9 +86,17 @@ def plan(
             view, before = read_run(app.context, diff)
             show_differences(view.run.id, before, prepared.plan, json=json)
             return
+    if svg is not None:
+        from trainwright.cli.drawing import write_svg
+
+        write_svg(prepared.plan, svg)
     if json:
         output.put_json({"digest": prepared.plan.digest, "plan": prepared.plan})
-    else:
+    elif graph and svg is None:
+        from trainwright.cli.drawing import draw_plan
+
+        draw_plan(prepared.plan)
+    elif svg is None:
         show_plan(prepared.plan, stderr=False)
 
 

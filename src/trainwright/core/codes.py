@@ -56,6 +56,7 @@ CODES: Mapping[str, str] = {
     "TW2106": "a folder where a file is needed",
     "TW2107": "the file is not UTF-8",
     "TW2108": "the file cannot be read",
+    "TW2110": "the file cannot be written",
     "TW2201": "the code tree is too large",
     "TW2202": "a link leads out of the code tree",
     "TW2203": "a folder of the code tree cannot be read",

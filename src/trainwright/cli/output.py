@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainwright.core.codec import to_json
 from trainwright.core.quantity import show_duration
+from trainwright.core.states import MARKS
 from trainwright.core.width import cell_width
 
 if TYPE_CHECKING:
@@ -24,15 +25,6 @@ STATE_STYLE = {
     "cancelled": "magenta",
     "skipped": "dim",
     "pending": "dim",
-}
-STATE_MARK = {
-    "succeeded": "✓",
-    "running": "▶",
-    "queued": "…",
-    "failed": "✗",
-    "cancelled": "■",
-    "skipped": "-",
-    "pending": "·",
 }
 
 
@@ -168,7 +160,7 @@ def figure(value: float) -> str:
 
 def marked(state: str) -> str:
     """Return a state with its mark, so that colour is never needed to tell states apart."""
-    return f"{STATE_MARK.get(state, '?')} {state}"
+    return f"{MARKS.get(state, '?')} {state}"
 
 
 def some(names: Iterable[str], most: int = 8) -> str:

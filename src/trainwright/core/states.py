@@ -1,6 +1,18 @@
 """States of runs, steps and attempts: persisted for ever, so never renamed."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+MARKS: Mapping[str, str] = {
+    "succeeded": "✓",
+    "running": "▶",
+    "queued": "…",
+    "failed": "✗",
+    "cancelled": "■",
+    "skipped": "-",
+    "pending": "·",
+}
+"""Beside the word of a state wherever people read it, so that colour is never needed to tell states apart."""
 
 
 class RunState(StrEnum):

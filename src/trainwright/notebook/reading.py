@@ -1,0 +1,75 @@
+"""``tw.ps``, ``tw.show``, ``tw.compare``, ``tw.plan_of``: the reading commands, for notebooks.
+
+Each opens the project of the working directory, as the command of that name does, and closes it again.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trainwright.app import App, ensure_engine, open_app
+from trainwright.core.scalar import Plain
+from trainwright.notebook.views import Comparison, Runs, ShownPlan, ShownRun
+from trainwright.service import compare as service
+from trainwright.service.documents import read_document
+from trainwright.service.lookup import read_run
+from trainwright.service.submit import prepare
+from trainwright.store import runs
+
+
+def ps(lines: int = 20) -> Runs:
+    """Return the latest runs, newest first."""
+    with _project() as app, app.database.reading() as rows:
+        return Runs(tuple(runs.newest_runs(rows, app.context.project, lines)), app.context.clock.now())
+
+
+def show(name: str = "-1") -> ShownRun:
+    """Return one run: steps, checks, metrics, outputs.
+
+    Args:
+        name: as on the command line: an id or its beginning, a number, ``-1`` for the latest, a pipeline, ``fp:…``.
+
+    Raises:
+        NotFoundError, SpecError: no run has this name, or several have.
+    """
+    with _project() as app:
+        view, plan = read_run(app.context, name)
+        with app.database.reading() as rows:
+            address = runs.fingerprint(rows, app.context.project, view.run.fingerprint).address
+        return ShownRun(view, plan, address, app.context.clock.now())
+
+
+def compare(left: str, right: str) -> Comparison:
+    """Return what differs between two runs.
+
+    Raises:
+        NotFoundError, SpecError: as ``show``.
+    """
+    with _project() as app:
+        first, second, lines = service.compare(app.context, left, right)
+        return Comparison(first, second, tuple(lines))
+
+
+def plan_of(file: str | Path, **params: Plain) -> ShownPlan:
+    """Return what a run of a pipeline file would do; runs nothing.
+
+    Args:
+        file: the pipeline file.
+        params: values of its parameters; the others keep their defaults.
+
+    Raises:
+        SpecError, DeniedError, NotFoundError: there is no plan, for the reason given.
+    """
+    document = read_document(Path(file), str(file))
+    with _project() as app:
+        return ShownPlan(prepare(app.context, document, params, Path(file).parent.absolute(), str(file)).plan)
+
+
+@contextmanager
+def _project() -> Iterator[App]:
+    app = open_app()
+    try:
+        yield app
+        ensure_engine(app)
+    finally:
+        app.database.close()

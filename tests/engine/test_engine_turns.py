@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from lab import Death, Killed, Lab
 
-from build import after, asks, content, first, insert, node, plan, step, train_and_register
+from build import GI, after, asks, content, first, insert, node, plan, step, train_and_register
 from trainwright.core.errors import BackendError, TransientBackendError
 from trainwright.core.ids import AttemptId, RunId
-from trainwright.core.job import JobSpec
+from trainwright.core.job import JobSpec, MemoryGrowth, Retry
 from trainwright.core.states import AttemptState, ExitClass
 from trainwright.ports.testing.fake import Script
 from trainwright.store import runs
@@ -337,3 +337,44 @@ def test_a_decision_made_on_old_records_is_dropped_and_made_anew(make: Make) -> 
     engine.turn()
     assert lab.states() == {"a": "cancelled", "run": "cancelled"}
     assert lab.backend.asked == []
+
+
+def test_more_memory_after_running_out_of_it_counts_as_room_and_as_limit(make: Make) -> None:
+    def hungry(job: JobSpec) -> Script:
+        enough = job.resources.memory_bytes > 8 * GI
+        return Script(lasts_s=5.0) if enough else Script(cause="out-of-memory", exit_code=None)
+
+    grows = Retry(max=3, on=(ExitClass.OOM,), memory=MemoryGrowth(2000))
+    lab = make(hungry, nodes=(node(memory_gi=16),))
+    insert(lab.database, plan(step("a", retry=grows, asked=asks(memory_gi=4))))
+    lab.carry(lab.engine("e"))
+    assert [job.resources.memory_bytes // GI for job in lab.backend.started] == [4, 8, 16]
+    assert lab.states()["run"] == "succeeded"
+
+
+def test_grown_memory_is_held_against_others_also_after_the_engine_died(make: Make) -> None:
+    def hungry(job: JobSpec) -> Script:
+        return Script(cause="out-of-memory", exit_code=None) if job.attempt == "r/a/1" else Script(lasts_s=1000.0)
+
+    grows = Retry(max=3, on=(ExitClass.OOM,), memory=MemoryGrowth(3000))
+    lab = make(hungry, nodes=(node(memory_gi=16),))
+    insert(lab.database, plan(step("a", retry=grows, asked=asks(memory_gi=4))))
+    first_engine = lab.engine("e")
+    while not lab.attempt("r/a/2", AttemptState.RUNNING):
+        first_engine.turn() or first_engine.wait(60)
+    insert(lab.database, plan(step("b", asked=asks(memory_gi=6))), "s")
+    lab.living.discard("e")
+    other = lab.engine("f")
+    for _ in range(3):
+        other.turn()
+    assert lab.states("s")["b"] == "queued"
+    assert sentence(lab, "s") == "waits for room (memory: asked 6Gi, free 4Gi); held by pipe#1/a"
+
+
+def test_memory_that_outgrows_the_machine_fails_the_run(make: Make) -> None:
+    grows = Retry(max=9, on=(ExitClass.OOM,), memory=MemoryGrowth(2000))
+    lab = make(lambda _: Script(cause="out-of-memory", exit_code=None), nodes=(node(memory_gi=10),))
+    insert(lab.database, plan(step("a", retry=grows, asked=asks(memory_gi=4))))
+    lab.carry(lab.engine("e"))
+    assert lab.states() == {"a": "failed", "run": "failed", "r/a/1": "failed", "r/a/2": "failed", "r/a/3": "failed"}
+    assert sentence(lab) == "asks for more than this machine has (memory: asked 16Gi, has 10Gi)"

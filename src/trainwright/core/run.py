@@ -42,6 +42,7 @@ class Attempt:
         exit_code: of the command; None when it ended by a signal or never ran.
         signal: that ended the command; None otherwise.
         params: facts the script noted, beside the run's parameters.
+        ooms: attempts at its step before it that ran out of memory; they decide how much it has. Not stored: counted.
     """
 
     id: AttemptId
@@ -61,6 +62,7 @@ class Attempt:
     finished_at: datetime | None = None
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
     params: Mapping[str, Plain] = field(default_factory=dict)
+    ooms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

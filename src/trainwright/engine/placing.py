@@ -11,6 +11,7 @@ from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, Run, RunView
 from trainwright.core.states import AttemptState
 from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Refusal, Workload
+from trainwright.lifecycle.retry import resources_of
 from trainwright.plan.plan import Plan
 from trainwright.sched.invariants import broken
 from trainwright.sched.round import schedule
@@ -80,7 +81,7 @@ def workload(attempt: Attempt, plan: Plan, run: Run) -> Workload:
     return Workload(
         attempt=attempt.id,
         label=f"{run.pipeline}#{run.number}/{attempt.step}",
-        asked=plan.step(attempt.step).resources,
+        asked=resources_of(plan.step(attempt.step), attempt.ooms),
         run_number=run.number,
         position=plan.position(attempt.step),
         queued_at=attempt.queued_at,

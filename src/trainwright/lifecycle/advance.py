@@ -25,7 +25,7 @@ from trainwright.lifecycle.groups import ListRead, begin_group, follow_group, ta
 from trainwright.lifecycle.inputs import inputs_of
 from trainwright.lifecycle.join import obstacle
 from trainwright.lifecycle.registration import register
-from trainwright.lifecycle.retry import repeat_at
+from trainwright.lifecycle.retry import repeat_at, resources_of
 from trainwright.lifecycle.turn import Chance, Turn
 from trainwright.plan.plan import GroupKind, Plan, PlannedStep, within
 from trainwright.ports.backend import Ended, Running
@@ -90,6 +90,10 @@ def _take_in(turn: Turn, happening: Happening) -> None:
         case Placement(devices=devices):
             if _feed(turn, attempt, Event.PLACED, devices=devices, reason=None):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
+        case Refusal(reason=reason) if attempt.ooms and reason.code is ReasonCode.NEVER_FITS:
+            advice = "give the growth a most that fits, as in retry: {memory: x2..8Gi}"
+            reason = replace(reason, evidence={**reason.evidence, "remedy": advice})
+            _feed(turn, attempt, Event.REFUSED, reason=reason, finished_at=turn.now)
         case Refusal(reason=reason):
             known = attempt.reason.code if attempt.reason else None
             if attempt.state is AttemptState.QUEUED and reason.code != known:
@@ -118,7 +122,7 @@ def _end(turn: Turn, attempt: Attempt, ended: Ended) -> None:
         "signal": Signals(number).name if number in set(Signals) else number,
         "message": ended.message,
         "output": ended.message,
-        "memory": show_bytes(planned.resources.memory_bytes),
+        "memory": show_bytes(resources_of(planned, attempt.ooms).memory_bytes),
         "timeout": show_duration(planned.timeout_s or 0.0),
         "actor": turn.run.stop_asked_by or "somebody",
     }
@@ -258,6 +262,7 @@ def _new_attempt(turn: Turn, planned: PlannedStep, step: StepRun, at: datetime, 
         queued_at=turn.now,
         not_before=at if at > turn.now else None,
         reason=reason,
+        ooms=sum(a.exit_class is ExitClass.OOM for a in turn.of_step(step.name)),
     )
     turn.attempts[attempt.id] = attempt
     turn.inputs[attempt.id] = inputs_of(turn, planned, step.name)
@@ -304,7 +309,8 @@ def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attemp
 def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
     ends = [a.exit_class for a in turn.of_step(step.name)[step.forgiven :] if a.exit_class is not None]
     stopping = turn.run.stop_asked_by is not None
-    at = None if stopping else repeat_at(planned, ends, turn.now, turn.chance.jitter_ratio)
+    refused = attempt.exit_class is None  # it never ran: it grew beyond every machine
+    at = None if stopping or refused else repeat_at(planned, ends, turn.now, turn.chance.jitter_ratio)
     if at is None:
         turn.end(step.name, StepState.FAILED, attempt.reason)
         return

@@ -14,6 +14,7 @@ class Event(StrEnum):
     """What can happen to an attempt."""
 
     PLACED = "placed"
+    REFUSED = "refused"
     STARTED = "started"
     STOP_ASKED = "stop-asked"
     ENDED_WELL = "ended-well"
@@ -24,6 +25,7 @@ class Event(StrEnum):
 
 TRANSITIONS: Mapping[tuple[S, Event], S] = {
     (S.QUEUED, Event.PLACED): S.STARTING,
+    (S.QUEUED, Event.REFUSED): S.FAILED,
     (S.QUEUED, Event.STOP_ASKED): S.CANCELLED,
     (S.STARTING, Event.STARTED): S.RUNNING,
     (S.STARTING, Event.STOP_ASKED): S.STOPPING,

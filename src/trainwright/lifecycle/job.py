@@ -10,6 +10,7 @@ from trainwright.core.join import Join
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.lifecycle.facts import fields_of
+from trainwright.lifecycle.retry import resources_of
 from trainwright.plan.plan import Plan, PlannedStep, Source, within
 
 GRACE_S = 10.0
@@ -36,7 +37,7 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         outputs=step.outputs,
         params=plan.params if step.params is None else step.params,
         code=replace(code, folder=posixpath.normpath(posixpath.join(code.folder, step.folder))),
-        resources=step.resources,
+        resources=resources_of(step, record.ooms),
         devices=record.devices,
         timeout_s=step.timeout_s,
         grace_s=GRACE_S,

@@ -34,31 +34,31 @@ def repeat_at(planned: PlannedStep, ends: Sequence[ExitClass], now: datetime, ji
     spent = sum(end not in OURS for end in ends)
     if last not in retry.on or spent > retry.max or ends.count(last) > retry.budgets.get(last, retry.max):
         return None
-    if last is ExitClass.OOM and retry.memory and not grown(planned, ends):
-        return None  # at its cap already: the same memory would not suffice the next time either
+    if last is ExitClass.OOM and retry.memory and not _grows(planned, ends.count(last)):
+        return None  # at its most already: the same memory would not suffice the next time either
     doublings = min(spent - 1, 64)  # beyond that the cap holds anyway, and floats end
     full_s = min(retry.backoff_s * 2.0**doublings, retry.backoff_max_s, LONGEST_BACKOFF_S)
     return now + timedelta(seconds=full_s * (0.5 + jitter_ratio / 2))
 
 
-def resources_of(planned: PlannedStep, ends: Sequence[ExitClass]) -> Resources:
-    """Return what the next attempt at a step asks for: more memory for each one that ran out of it, else the same.
+def resources_of(planned: PlannedStep, ooms: int) -> Resources:
+    """Return what an attempt at a step asks for: more memory for each one that ran out of it, else the same.
 
     Args:
         planned: the step as it was compiled.
-        ends: classes of all attempts before it, oldest first; empty before the first.
+        ooms: attempts before it that ran out of memory.
     """
     growth, memory = planned.retry.memory, planned.resources.memory_bytes
-    if growth is None or not memory:
+    if growth is None or not memory or not ooms:
         return planned.resources
     most = min(growth.most_bytes or MOST_BYTES, MOST_BYTES)
-    for _ in range(ends.count(ExitClass.OOM)):
+    for _ in range(ooms):
         if memory >= most:
             break
         memory = min(-(-memory * growth.times_milli // 1000), most)  # rounded up, so that it always grows
     return replace(planned.resources, memory_bytes=memory)
 
 
-def grown(planned: PlannedStep, ends: Sequence[ExitClass]) -> bool:
-    """Tell whether the attempt after these has more memory than the last of them had."""
-    return resources_of(planned, ends).memory_bytes > resources_of(planned, ends[:-1]).memory_bytes
+def _grows(planned: PlannedStep, ooms: int) -> bool:
+    """Tell whether one more attempt out of memory leads to more of it."""
+    return resources_of(planned, ooms).memory_bytes > resources_of(planned, ooms - 1).memory_bytes

@@ -1,11 +1,12 @@
 """Why a run or step is as it is: one subject, its state, sentences, and what a person can do."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trainwright.core.artifact import GateResult
 from trainwright.core.codec import decode_float
-from trainwright.core.ids import attempt_id
+from trainwright.core.ids import StepName, attempt_id
 from trainwright.core.quantity import show_bytes
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView, StepRun
@@ -86,8 +87,7 @@ def memory_lines(planned: PlannedStep, attempts: Sequence[Attempt]) -> list[str]
         planned: the step.
         attempts: all at that step, oldest first.
     """
-    ends = [a.exit_class for a in attempts if a.exit_class is not None]
-    amounts = [resources_of(planned, ends[:count]).memory_bytes for count in range(len(attempts))]
+    amounts = [resources_of(planned, attempt.ooms).memory_bytes for attempt in attempts]
     return [
         f"attempt {attempt.number}: {show_bytes(now)} after out of memory at {show_bytes(before)}"
         for attempt, before, now in zip(attempts[1:], amounts, amounts[1:], strict=False)
@@ -97,10 +97,11 @@ def memory_lines(planned: PlannedStep, attempts: Sequence[Attempt]) -> list[str]
 
 def memory_of_run(view: RunView, plan: Plan) -> list[str]:
     """Return ``memory STEP: …`` for each attempt of a run that had more memory than the one before it."""
+    tried: dict[StepName, list[Attempt]] = defaultdict(list)
+    for attempt in view.attempts:
+        tried[attempt.step].append(attempt)
     return [
-        f"memory {step.name}: {line}"
-        for step in plan.steps
-        for line in memory_lines(step, [a for a in view.attempts if a.step == step.name])
+        f"memory {name}: {line}" for name, attempts in tried.items() for line in memory_lines(plan.step(name), attempts)
     ]
 
 

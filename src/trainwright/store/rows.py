@@ -137,8 +137,8 @@ def attempt_values(attempt: Attempt) -> dict[str, Value]:
     }
 
 
-def attempt_of(row: Row, metrics: dict[str, MetricSummary]) -> Attempt:
-    """Return the attempt in a row."""
+def attempt_of(row: Row, metrics: dict[str, MetricSummary], ooms: int) -> Attempt:
+    """Return the attempt in a row; ``ooms`` counts those at its step before it that ran out of memory."""
     return Attempt(
         id=AttemptId(row["id"]),
         run=RunId(row["run_id"]),
@@ -157,6 +157,7 @@ def attempt_of(row: Row, metrics: dict[str, MetricSummary]) -> Attempt:
         finished_at=_instant(row["finished_at"]),
         metrics=metrics,
         params=json.loads(row["params"]),
+        ooms=ooms,
     )
 
 

@@ -1,8 +1,8 @@
 """Runs, steps, attempts and what they read and published."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
 from trainwright.core.run import Attempt, MetricSummary, Run, RunView, StepRun, attempts_of, outputs_of, steps_of
-from trainwright.core.states import AttemptState, RunState
+from trainwright.core.states import AttemptState, ExitClass, RunState
 from trainwright.plan.plan import Plan
 from trainwright.store import journal, registry
 from trainwright.store.database import Row, Rows, Stale, Value
@@ -150,10 +150,18 @@ def view(rows: Rows, run_id: RunId) -> RunView:
     return RunView(
         run=run_of(row),
         steps=steps_of(map(step_of, steps)),
-        attempts=attempts_of(attempt_of(a, metrics.get(a["id"], {})) for a in attempts),
+        attempts=attempts_of(_oldest_first(attempts, metrics)),
         inputs=dict(inputs),
         outputs=outputs_of(_outputs(rows, run_id)),
     )
+
+
+def _oldest_first(rows: list[Row], metrics: dict[str, dict[str, MetricSummary]]) -> Iterator[Attempt]:
+    """Yield the attempts in rows that come by number, and count on the way."""
+    ooms: Counter[str] = Counter()
+    for row in rows:
+        yield attempt_of(row, metrics.get(row["id"], {}), ooms[row["step"]])
+        ooms[row["step"]] += row["exit_class"] == ExitClass.OOM
 
 
 def apply(
@@ -278,12 +286,15 @@ def take_lease(rows: Rows, run_id: RunId, owner: str, held_by: str | None, until
 def holding(rows: Rows, project: ProjectName) -> list[tuple[Attempt, Run]]:
     """Return every attempt of the project that holds room, with its run."""
     found = rows.all(  # by state alone: few attempts hold room, and a join would begin with all runs of the project
-        "SELECT * FROM attempt WHERE state IN (:a, :b, :c) ORDER BY id",
+        "SELECT a.*, (SELECT COUNT(*) FROM attempt b WHERE b.run_id = a.run_id AND b.step = a.step"
+        " AND b.number < a.number AND b.exit_class = 'oom') AS ooms"
+        " FROM attempt a WHERE a.state IN (:a, :b, :c) ORDER BY a.id",
         {"a": _HOLDING[0], "b": _HOLDING[1], "c": _HOLDING[2]},
     )
     owners = {run_id: run(rows, RunId(run_id)) for run_id in {str(row["run_id"]) for row in found}}
     pairs = ((row, owners[row["run_id"]]) for row in found)
-    return [(attempt_of(row, {}), owner) for row, owner in pairs if owner is not None and owner.project == project]
+    mine = ((row, owner) for row, owner in pairs if owner is not None and owner.project == project)
+    return [(attempt_of(row, {}, row["ooms"]), owner) for row, owner in mine]
 
 
 def outputs_with(rows: Rows, digest: Digest, project: ProjectName) -> list[Output]:

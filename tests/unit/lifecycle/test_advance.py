@@ -8,6 +8,8 @@ import pytest
 from build import (
     NOW,
     after,
+    asks,
+    content,
     ended,
     first,
     last,
@@ -25,12 +27,15 @@ from build import (
 from trainwright.core.changes import Act, Changes, Instruction
 from trainwright.core.codec import encode_float
 from trainwright.core.ids import AttemptId, StepName
+from trainwright.core.job import CodeTree, MemoryGrowth, Retry
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView
 from trainwright.core.stage import Stage
 from trainwright.core.states import AttemptState, ExitClass, StepState
 from trainwright.core.workload import Refusal
+from trainwright.engine.placing import workload
 from trainwright.lifecycle.advance import Happening
+from trainwright.lifecycle.job import build_job
 from trainwright.plan.plan import Plan
 
 ONE = plan(step("a"))
@@ -134,6 +139,44 @@ def test_a_repetition_waits_for_its_time_and_says_so() -> None:
     assert [a.id for a in changes.attempts] == ["r/a/1", "r/a/2"]
     assert states(tell(twice, now_is, *well("r/a/2")))["run"] == "succeeded"
     assert states(tell(twice, now_is, *well("r/a/2", exit_code=1)))["run"] == "failed"
+
+
+GROWS = Retry(max=3, on=(ExitClass.OOM, ExitClass.CRASH), memory=MemoryGrowth(2000), backoff_s=10.0)
+
+
+def test_an_attempt_after_one_out_of_memory_has_more_of_it_everywhere() -> None:
+    of = plan(step("a", retry=GROWS, asked=asks(memory_gi=4)))
+    now_is = tell(of, view(of), placed("r/a/1"), ended("r/a/1", cause="out-of-memory"))
+    now_is = tell(of, now_is, placed("r/a/2"), ended("r/a/2", exit_code=None, signal=11))
+    assert [a.ooms for a in now_is.attempts] == [0, 1, 1]
+    for attempt, memory_gi in zip(now_is.attempts, (4, 8, 8), strict=True):
+        assert workload(attempt, of, now_is.run).asked == asks(memory_gi=memory_gi)
+        assert build_job(of, now_is, attempt, CodeTree(content("code").digest, ".")).resources == asks(
+            memory_gi=memory_gi
+        )
+    failed = tell(of, now_is, placed("r/a/3"), ended("r/a/3", cause="out-of-memory"))
+    reason = failed.attempts[AttemptId("r/a/3")].reason
+    assert reason is not None
+    assert reason.evidence["memory"] == "8Gi"
+
+
+def test_memory_that_outgrows_every_machine_fails_the_step_instead_of_waiting_for_ever() -> None:
+    of = plan(step("a", retry=GROWS, asked=asks(memory_gi=4)), step("b", needs=["a"]))
+    now_is = tell(of, view(of), placed("r/a/1"), ended("r/a/1", cause="out-of-memory"))
+    never = Reason(ReasonCode.NEVER_FITS, {"shortfall": "memory: asked 8Gi, has 6Gi", "asked": "x"})
+    now_is = tell(of, now_is, Refusal(AttemptId("r/a/2"), never))
+    assert states(now_is) == {"a": "failed", "b": "skipped", "run": "failed"}
+    assert attempts(now_is) == {"r/a/1": "failed", "r/a/2": "failed"}
+    reason = now_is.step(StepName("a")).reason
+    assert reason is not None
+    assert reason.sentence() == "asks for more than this machine has (memory: asked 8Gi, has 6Gi)"
+    assert reason.remedy() == "give the growth a most that fits, as in retry: {memory: x2..8Gi}"
+
+
+def test_a_first_attempt_that_no_machine_has_room_for_at_present_waits() -> None:
+    of = plan(step("a", retry=GROWS, asked=asks(memory_gi=4)))
+    never = Reason(ReasonCode.NEVER_FITS, {"shortfall": "memory"})
+    assert states(tell(of, view(of), Refusal(AttemptId("r/a/1"), never)))["a"] == "queued"
 
 
 def test_lost_attempts_are_repeated_three_times_and_spend_no_retry() -> None:

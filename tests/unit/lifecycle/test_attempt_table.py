@@ -14,7 +14,7 @@ from trainwright.ports.backend import Ended
 
 E = Event
 MOVES = {
-    S.QUEUED: {E.PLACED: S.STARTING, E.STOP_ASKED: S.CANCELLED},
+    S.QUEUED: {E.PLACED: S.STARTING, E.REFUSED: S.FAILED, E.STOP_ASKED: S.CANCELLED},
     S.STARTING: {
         E.STARTED: S.RUNNING,
         E.STOP_ASKED: S.STOPPING,

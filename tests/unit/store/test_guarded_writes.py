@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from build import NOW, PROJECT, after, content, database, insert, placed, plan, step, told, version_of, view
+from build import NOW, PROJECT, after, content, database, ended, insert, placed, plan, step, told, version_of, view
 from trainwright.core.artifact import AliasMove, DatasetVersion
 from trainwright.core.changes import Changes
 from trainwright.core.errors import BackendError, TransientBackendError
 from trainwright.core.ids import AttemptId, ProjectName, RunId
+from trainwright.core.job import Retry
 from trainwright.core.run import Run
-from trainwright.core.states import RunState
+from trainwright.core.states import ExitClass, RunState
 from trainwright.store import database as databases
 from trainwright.store import datasets, journal, registry, runs
 from trainwright.store.database import Database, Stale
@@ -188,6 +189,24 @@ def test_who_holds_room_is_read_from_the_attempts(store: Database, held: Run) ->
     write(store, held, told(OF, now_is, placed("r/a/1", 1))[1])
     with store.reading() as rows:
         assert [(a.id, a.devices, r.id) for a, r in runs.holding(rows, PROJECT)] == [("r/a/1", (1,), "r")]
+
+
+def test_attempts_that_ran_out_of_memory_are_counted_when_they_are_read(store: Database) -> None:
+    often = plan(step("a", retry=Retry(max=9, on=(ExitClass.OOM, ExitClass.CRASH))), step("b"))
+    held, now_is = insert(store, often, "s"), view(often, "s")
+    with store.writing() as rows:
+        assert runs.take_lease(rows, held.id, "one", None, NOW + runs.LEASE)
+    script = [
+        *((placed(f"s/a/{n}"), ended(f"s/a/{n}", cause="out-of-memory")) for n in (1, 2)),
+        (placed("s/a/3"), ended("s/a/3", exit_code=None, signal=11)),
+        (placed("s/a/4"), placed("s/b/1")),
+    ]
+    for happening in (None, *(h for pair in script for h in pair)):
+        now_is, changes = told(often, now_is, *([happening] if happening else []))
+        held = write(store, held, changes)
+    with store.reading() as rows:
+        assert [(a.id, a.ooms) for a, _ in runs.holding(rows, PROJECT)] == [("s/a/4", 2), ("s/b/1", 0)]
+        assert {a.id: a.ooms for a in runs.view(rows, held.id).attempts} == {a.id: a.ooms for a in now_is.attempts}
 
 
 def test_a_block_that_raises_leaves_no_trace(store: Database) -> None:

@@ -361,7 +361,8 @@ def test_grown_memory_is_held_against_others_also_after_the_engine_died(make: Ma
     insert(lab.database, plan(step("a", retry=grows, asked=asks(memory_gi=4))))
     first_engine = lab.engine("e")
     while not lab.attempt("r/a/2", AttemptState.RUNNING):
-        first_engine.turn() or first_engine.wait(60)
+        if not first_engine.turn():
+            first_engine.wait(60)
     insert(lab.database, plan(step("b", asked=asks(memory_gi=6))), "s")
     lab.living.discard("e")
     other = lab.engine("f")

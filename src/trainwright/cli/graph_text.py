@@ -81,7 +81,7 @@ def _sayable(graph: Graph, columns: int, encoding: str) -> Graph:
     for node in graph.nodes:
         label = node.label
         if not _can_say(label, encoding):
-            plain = label.replace("…", "...").replace("×", "x")
+            plain = label.replace("…", "...").replace("×", "x").replace("↻", "<=")
             label = plain.encode("ascii", "backslashreplace").decode()
         nodes.append(replace(node, label=cut(label, max(columns - 6, 4), mark)))
     return Graph(tuple(nodes), graph.edges)

@@ -6,6 +6,7 @@ They are read when they are asked for and do not change afterwards; ask again to
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.run import Attempt, Run, RunView, StepRun
@@ -21,6 +22,9 @@ from trainwright.service.why import gate_line, memory_of_run
 
 _SHOWN_METRICS = 6
 """Of a step, in a table of all steps; the last ones, which a script logs when it is done."""
+
+_SHOWN_MEMBERS = 20
+"""Of all groups of a run, that did not go well."""
 
 _WELL = frozenset({"succeeded", "running"})
 
@@ -105,20 +109,26 @@ class ShownRun:
         """Return the last value of every metric, by step."""
         return final(self.view)
 
+    @property
+    def shown(self) -> list[StepRun]:
+        """Return the steps of the plan, and of the members of groups the first that did not go well."""
+        members = (s for s in self.view.steps if s.parent and s.state.is_final and not s.state.is_success)
+        return [s for s in self.view.steps if not s.parent] + list(islice(members, _SHOWN_MEMBERS))
+
     def __repr__(self) -> str:
-        steps = [f"  {_marked(step.state)}  {step.name}  {_told(self.view, step)}".rstrip() for step in self.view.steps]
+        steps = [f"  {_marked(step.state)}  {step.name}  {_told(self.view, step)}".rstrip() for step in self.shown]
         return "\n".join([_run_line(self.run), *steps])
 
     def _repr_html_(self) -> str:
         run = self.run
         told = f"file {run.source}, submitted {_instant(run.submitted_at)} by {run.submitted_by}"
         title = line(pill(run.state), strong(f"{run.pipeline} #{run.number}"), code(run.id), code(self.fingerprint))
-        rows = [self._row(step) for step in self.view.steps]
+        rows = [self._row(step) for step in self.shown]
         parts: list[object] = [title, quiet(told)]
         parts += [_reason(run)] if _reason(run) else []
         parts += [table(("parameter", "value"), run.params.items())] if run.params else []
         parts += [table(("state", "step", "tries", "took", "metrics", "reason"), rows)]
-        parts += [line(pill(g.verdict), f"{s.name}: {gate_line(g)}") for s in self.view.steps for g in s.gates]
+        parts += [line(pill(g.verdict), f"{s.name}: {gate_line(g)}") for s in self.shown for g in s.gates]
         parts += memory_of_run(self.view, self.plan)
         made = [
             (
@@ -137,7 +147,7 @@ class ShownRun:
         attempt = self.view.latest(step.name)
         length = _took(step.started_at, step.finished_at, self.at)
         reason = step.reason.sentence() if step.reason and step.state not in _WELL else ""
-        return pill(step.state), step.name, step.attempts or "", length, _figures(attempt), reason
+        return pill(step.state), step.name, step.attempts or "", length, _figures(attempt) or _tally(step), reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +231,13 @@ def _told(view: RunView, step: StepRun) -> str:
     """Return the metrics of a step that went well, else its reason."""
     if step.reason and step.state not in _WELL:
         return step.reason.sentence()
-    return _figures(view.latest(step.name))
+    return _figures(view.latest(step.name)) or _tally(step)
+
+
+def _tally(step: StepRun) -> str:
+    """Return how the members of a group stand; empty for other steps."""
+    tally = step.tally
+    return "" if tally is None else f"{tally.succeeded} of {tally.total} succeeded, {tally.failed} failed"
 
 
 def _figures(attempt: Attempt | None) -> str:

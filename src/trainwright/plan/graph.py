@@ -1,12 +1,12 @@
 """The graph of a plan as a small value: boxes and arrows, before anybody says where they stand.
 
-Whatever becomes one box (a step, pinned data, later a fan-out or a loop) is a node; its label is what is written on it.
+A node is whatever becomes one box: a step, pinned data, a fan-out, a loop, a sub-pipeline.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from trainwright.plan.plan import Plan
+from trainwright.plan.plan import GroupKind, Plan, PlannedInput, PlannedStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Node:
 
     Attributes:
         name: identifies it.
-        label: what is written on it, ``train`` or ``train ×12``.
+        label: what is written on it: ``train``, ``train ×12`` for members, ``train ↻6`` for rounds.
         kind: ``step``, ``register``, ``data`` or ``group``: how it looks, never where it stands.
     """
 
@@ -48,27 +48,54 @@ class Graph:
 
 
 def graph_of(plan: Plan, *, data: bool = False) -> Graph:
-    """Return the graph of a plan: its steps in its order.
+    """Return the graph of a plan: its steps in its order; a step that stands for several is one box.
 
     Args:
         plan: any.
         data: whether pinned data has boxes too.
     """
-    kinds = {step.name: "register" if step.registration else "step" for step in plan.steps}
-    nodes = [Node(name, name, kind) for name, kind in kinds.items()]
-    edges = []
+    nodes = [Node(step.name, step.name + _mark(step), _kind(step)) for step in plan.steps]
+    edges: list[Edge] = []
     for step in plan.steps:
-        read: dict[str, list[str]] = {}
-        for given in step.inputs:
+        read: dict[str, set[str]] = {}
+        for given in _inputs(step):
             if given.step is not None:
-                read.setdefault(given.step, []).append(given.output)
+                read.setdefault(given.step, set()).add(given.output)
             elif data:
-                edges.append(Edge(given.name, step.name, "", data=True))
+                edges.append(Edge(f"data.{given.output}", step.name, "", data=True))
         labels = {name: ", ".join(sorted(outputs)) for name, outputs in read.items()}
         edges += [Edge(name, step.name, labels.get(name, ""), name in labels) for name in step.needs]
     used = {edge.before for edge in edges}
     sources = [Node(f"data.{entry.name}", entry.name, "data") for entry in plan.data if f"data.{entry.name}" in used]
-    return Graph((*sources, *nodes), tuple(edges))
+    return Graph((*sources, *nodes), tuple(dict.fromkeys(edges)))
+
+
+def _kind(step: PlannedStep) -> str:
+    return "group" if step.group else "register" if step.registration else "step"
+
+
+def _mark(step: PlannedStep) -> str:
+    """Return how often a step is made: `` ×12`` members, `` ↻6`` rounds at most, `` (3 steps)`` of a sub-pipeline."""
+    group = step.group
+    if group is None:
+        return ""
+    match group.kind:
+        case GroupKind.EACH:
+            return f" ×{'N' if group.items is None else len(group.items)}"
+        case GroupKind.LOOP:
+            return f" ↻{group.max_rounds}"
+        case GroupKind.ONCE:
+            return f" ({len(group.body)} step{'s' if len(group.body) > 1 else ''})"
+
+
+def _inputs(step: PlannedStep) -> Iterator[PlannedInput]:
+    """Yield what a step reads, and what the steps that it stands for read."""
+    yield from step.inputs
+    if step.group is not None:
+        if step.group.over is not None:
+            yield step.group.over
+        for inner in step.group.body:
+            yield from _inputs(inner)
 
 
 def bare(graph: Graph) -> Graph:

@@ -13,7 +13,7 @@ from trainwright.core.run import RunView
 from trainwright.core.states import ExitClass, RunState
 from trainwright.notebook.html import pill
 from trainwright.notebook.views import Comparison, Runs, ShownPlan, ShownRun
-from trainwright.plan.plan import Plan
+from trainwright.plan.plan import Group, GroupKind, Plan
 from trainwright.service.compare import Difference
 
 HOSTILE = '<script>alert("1")</script>&amp;\'"'
@@ -121,6 +121,17 @@ def test_more_memory_after_running_out_of_it_is_shown() -> None:
     of = plan(step("a", retry=grows, asked=asks(memory_gi=4)))
     now_is = tell(of, view(of), placed("r/a/1"), ended("r/a/1", cause="out-of-memory"))
     assert "memory a: attempt 2: 8Gi after out of memory at 4Gi" in read(shown(now_is, of)).text
+
+
+def test_a_group_is_a_line_with_its_count_and_its_failures() -> None:
+    group = Group(GroupKind.EACH, (step("eval.*"),), items=tuple(range(40)), tolerate=40)
+    of = plan(replace(step("eval"), group=group))
+    now_is = tell(of, view(of), *(h for n in range(40) for h in well(f"r/eval.{n}/1", exit_code=n % 2)))
+    page = read(shown(now_is, of))
+    assert "20 of 40 succeeded, 20 failed" in page.text
+    assert "eval.39" in page.text
+    assert "eval.38" not in page.text
+    assert "  ✓ succeeded  eval  20 of 40 succeeded, 20 failed" in repr(shown(now_is, of))
 
 
 def test_runs_are_a_table_and_a_sequence() -> None:

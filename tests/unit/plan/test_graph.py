@@ -1,10 +1,15 @@
 """The graph of a plan, and what may be left out of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from build import content, plan, register, step
-from trainwright.core.artifact import PinnedData
+from trainwright.cli.graph_text import draw
+from trainwright.core.artifact import ArtifactKind, PinnedData
+from trainwright.core.ids import StepName
 from trainwright.plan.graph import Edge, Graph, Node, bare, by_layer, graph_of, layers_of, reduced, without_twins
+from trainwright.plan.plan import Group, GroupKind, PlannedInput
 
 
 def graph(arrows: str) -> Graph:
@@ -44,6 +49,36 @@ def test_pinned_data_that_is_read_has_a_box_when_asked_for() -> None:
     assert found.nodes[0] == Node("data.raw", "raw", "data")
     assert found.edges[0] == Edge("data.raw", "prep", "", data=True)
     assert all(node.label != "idle" for node in found.nodes)
+
+
+GROUPS = ["eval ×3", "more ×N", "tune ↻6", "sub (2 steps)"]
+
+
+def test_a_step_that_stands_for_several_is_one_box_with_a_mark() -> None:
+    each = Group(GroupKind.EACH, (step("eval.*", reads=["train.model", "data.raw"]),), items=(1, 2, 3))
+    names = PlannedInput("list.names", StepName("list"), "names", ArtifactKind.FILE)
+    of = plan(
+        step("list", out={"names": "file"}),
+        step("train", out={"model": "model"}),
+        replace(step("eval", needs=["train"]), group=each),
+        replace(step("more", needs=["list"]), group=Group(GroupKind.EACH, (step("more.*"),), over=names)),
+        replace(step("tune", needs=["eval"]), group=Group(GroupKind.LOOP, (step("tune.*"),), max_rounds=6)),
+        replace(step("sub", needs=["eval"]), group=Group(GroupKind.ONCE, (step("sub.a"), step("sub.b")))),
+        data=PLAN.data,
+    )
+    found = graph_of(of, data=True)
+    assert [node.label for node in found.nodes if node.kind == "group"] == [
+        "eval ×3",
+        "more ×N",
+        "tune ↻6",
+        "sub (2 steps)",
+    ]
+    assert {e for e in found.edges if e.data} == {
+        Edge("data.raw", "eval", "", data=True),
+        Edge("train", "eval", "model", data=True),
+        Edge("list", "more", "names", data=True),
+    }
+    assert "tune <=6" in "\n".join(draw(graph_of(of), 80, "ascii").lines)
 
 
 def test_edges_that_follow_from_others_can_be_left_out() -> None:

@@ -15,6 +15,7 @@ from trainwright.core.ids import AttemptId, ProjectName, RunId
 from trainwright.core.job import Retry
 from trainwright.core.run import Run
 from trainwright.core.states import ExitClass, RunState
+from trainwright.lifecycle.advance import Happening
 from trainwright.store import database as databases
 from trainwright.store import datasets, journal, registry, runs
 from trainwright.store.database import Database, Stale
@@ -196,14 +197,13 @@ def test_attempts_that_ran_out_of_memory_are_counted_when_they_are_read(store: D
     held, now_is = insert(store, often, "s"), view(often, "s")
     with store.writing() as rows:
         assert runs.take_lease(rows, held.id, "one", None, NOW + runs.LEASE)
-    script = [
-        *((placed(f"s/a/{n}"), ended(f"s/a/{n}", cause="out-of-memory")) for n in (1, 2)),
-        (placed("s/a/3"), ended("s/a/3", exit_code=None, signal=11)),
-        (placed("s/a/4"), placed("s/b/1")),
+    script: list[Happening] = [
+        h for n in (1, 2) for h in (placed(f"s/a/{n}"), ended(f"s/a/{n}", cause="out-of-memory"))
     ]
+    script += [placed("s/a/3"), ended("s/a/3", exit_code=None, signal=11), placed("s/a/4"), placed("s/b/1")]
     now_is, changes = told(often, now_is)
     held = write(store, held, changes)
-    for happening in (h for pair in script for h in pair):
+    for happening in script:
         now_is, changes = told(often, now_is, happening)
         held = write(store, held, changes)
     with store.reading() as rows:

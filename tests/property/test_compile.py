@@ -65,6 +65,9 @@ KEYS: dict[str, st.SearchStrategy[object]] = {
     "env": st.dictionaries(st.sampled_from("ABC"), st.sampled_from(["1", "${{ params.x }}", "${{ data.d }}"])),
     "stage": st.sampled_from(["training", "evaluation", "data_preparation"]),
     "timeout": st.sampled_from(["1m", "2h"]),
+    "matrix": st.just({"m": [1, 2], "k": ["a", "b"]}),
+    "when": st.sampled_from(["params.x > 0", "params.y < params.x"]),
+    "on_fail": st.just({"run": "echo ${{ params.y }}", "env": {"B": "1", "A": "2"}}),
 }
 MISTAKES = ["", "", "", "", "unknown key", "circle", "nobody judges", "no such output"]
 

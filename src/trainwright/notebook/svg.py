@@ -22,6 +22,7 @@ _KINDS = {
     "step": ("#e8f0fa", "#5b7fa6"),
     "register": ("#e2f4e6", "#4a8f5c"),
     "data": ("#f0eafa", "#7d64a8"),
+    "on_fail": ("#fbe9e7", "#b3564b"),
     "group": ("#fdf3dc", "#a6803a"),
 }
 """Filling and frame of a box; its text is dark on any of them."""

@@ -15,7 +15,7 @@ from trainwright.core.states import MARKS
 from trainwright.notebook.html import Html, block, code, figure, line, pill, quiet, strong, table
 from trainwright.notebook.svg import svg
 from trainwright.plan.graph import graph_of
-from trainwright.plan.plan import Plan
+from trainwright.plan.plan import GroupKind, Plan
 from trainwright.service.compare import Difference
 from trainwright.service.metrics import final
 from trainwright.service.why import gate_line, memory_of_run
@@ -116,7 +116,9 @@ class ShownRun:
         return [s for s in self.view.steps if not s.parent] + list(islice(members, _SHOWN_MEMBERS))
 
     def __repr__(self) -> str:
-        steps = [f"  {_marked(step.state)}  {step.name}  {_told(self.view, step)}".rstrip() for step in self.shown]
+        steps = [
+            f"  {_marked(step.state)}  {step.name}  {_told(self.view, self.plan, step)}".rstrip() for step in self.shown
+        ]
         return "\n".join([_run_line(self.run), *steps])
 
     def _repr_html_(self) -> str:
@@ -147,7 +149,14 @@ class ShownRun:
         attempt = self.view.latest(step.name)
         length = _took(step.started_at, step.finished_at, self.at)
         reason = step.reason.sentence() if step.reason and step.state not in _WELL else ""
-        return pill(step.state), step.name, step.attempts or "", length, _figures(attempt) or _tally(step), reason
+        return (
+            pill(step.state),
+            step.name,
+            step.attempts or "",
+            length,
+            _figures(attempt) or _tally(self.plan, step),
+            reason,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,17 +236,21 @@ def _marked(state: str) -> str:
     return f"{MARKS.get(state, '?')} {state}"
 
 
-def _told(view: RunView, step: StepRun) -> str:
+def _told(view: RunView, plan: Plan, step: StepRun) -> str:
     """Return the metrics of a step that went well, else its reason."""
     if step.reason and step.state not in _WELL:
         return step.reason.sentence()
-    return _figures(view.latest(step.name)) or _tally(step)
+    return _figures(view.latest(step.name)) or _tally(plan, step)
 
 
-def _tally(step: StepRun) -> str:
+def _tally(plan: Plan, step: StepRun) -> str:
     """Return how the members of a group stand; empty for other steps."""
-    tally = step.tally
-    return "" if tally is None else f"{tally.succeeded} of {tally.total} succeeded, {tally.failed} failed"
+    tally, group = step.tally, plan.step(step.name).group
+    if tally is None or group is None:
+        return ""
+    if group.kind is GroupKind.LOOP:
+        return f"round {tally.begun} of at most {tally.total}"
+    return f"{tally.succeeded} of {tally.total} succeeded, {tally.failed} failed"
 
 
 def _figures(attempt: Attempt | None) -> str:

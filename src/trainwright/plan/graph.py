@@ -6,6 +6,7 @@ A node is whatever becomes one box: a step, pinned data, a fan-out, a loop, a su
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from trainwright.core.join import Join
 from trainwright.plan.plan import GroupKind, Plan, PlannedInput, PlannedStep
 
 
@@ -16,7 +17,7 @@ class Node:
     Attributes:
         name: identifies it.
         label: what is written on it: ``train``, ``train ×12`` for members, ``train ↻6`` for rounds.
-        kind: ``step``, ``register``, ``data`` or ``group``: how it looks, never where it stands.
+        kind: ``step``, ``register``, ``data``, ``group`` or ``on_fail``: how it looks, never where it stands.
     """
 
     name: str
@@ -71,6 +72,8 @@ def graph_of(plan: Plan, *, data: bool = False) -> Graph:
 
 
 def _kind(step: PlannedStep) -> str:
+    if step.join is Join.ONE_FAILED:
+        return "on_fail"
     return "group" if step.group else "register" if step.registration else "step"
 
 

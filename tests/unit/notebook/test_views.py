@@ -134,6 +134,13 @@ def test_a_group_is_a_line_with_its_count_and_its_failures() -> None:
     assert "  ✓ succeeded  eval  20 of 40 succeeded, 20 failed" in repr(shown(now_is, of))
 
 
+def test_a_loop_says_which_round_it_is_in() -> None:
+    loop = Group(GroupKind.LOOP, (step("tune.*"),), max_rounds=6, until="tune.loss < 1")
+    of = plan(replace(step("tune"), group=loop))
+    now_is = tell(of, view(of), *well("r/tune.0/1", metrics={"loss": 2.0}), placed("r/tune.1/1"))
+    assert "round 2 of at most 6" in read(shown(now_is, of)).text
+
+
 def test_runs_are_a_table_and_a_sequence() -> None:
     records = [
         run(PLAN),

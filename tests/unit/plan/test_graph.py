@@ -8,6 +8,7 @@ from build import content, plan, register, step
 from trainwright.cli.graph_text import draw
 from trainwright.core.artifact import ArtifactKind, PinnedData
 from trainwright.core.ids import StepName
+from trainwright.core.join import Join
 from trainwright.plan.graph import Edge, Graph, Node, bare, by_layer, graph_of, layers_of, reduced, without_twins
 from trainwright.plan.plan import Group, GroupKind, PlannedInput
 
@@ -79,6 +80,11 @@ def test_a_step_that_stands_for_several_is_one_box_with_a_mark() -> None:
         Edge("list", "more", "names", data=True),
     }
     assert "tune <=6" in "\n".join(draw(graph_of(of), 80, "ascii").lines)
+
+
+def test_what_follows_a_failure_has_a_kind_of_its_own() -> None:
+    of = plan(step("train"), replace(step("train.on_fail", needs=["train"]), join=Join.ONE_FAILED))
+    assert [node.kind for node in graph_of(of).nodes] == ["step", "on_fail"]
 
 
 def test_edges_that_follow_from_others_can_be_left_out() -> None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 MARKS: Mapping[str, str] = {
     "succeeded": "✓",
+    "cached": "=",
     "running": "▶",
     "queued": "…",
     "failed": "✗",

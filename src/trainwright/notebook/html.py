@@ -11,6 +11,7 @@ from trainwright.core.states import MARKS
 
 _GROUNDS = {
     "succeeded": "#1a7f37",
+    "cached": "#1a7f37",
     "passed": "#1a7f37",
     "running": "#0969da",
     "queued": "#9a6700",

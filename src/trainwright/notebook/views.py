@@ -26,7 +26,7 @@ _SHOWN_METRICS = 6
 _SHOWN_MEMBERS = 20
 """Of all groups of a run, that did not go well."""
 
-_WELL = frozenset({"succeeded", "running"})
+_WELL = frozenset({"succeeded", "cached", "running"})
 
 
 @dataclass(frozen=True, slots=True)

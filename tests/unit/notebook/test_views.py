@@ -10,7 +10,7 @@ from build import NOW, after, asks, content, ended, placed, plan, register, run,
 from trainwright.core.artifact import PinnedData
 from trainwright.core.job import MemoryGrowth, Retry
 from trainwright.core.run import RunView
-from trainwright.core.states import ExitClass, RunState
+from trainwright.core.states import MARKS, ExitClass, RunState, StepState
 from trainwright.notebook.html import pill
 from trainwright.notebook.views import Comparison, Runs, ShownPlan, ShownRun
 from trainwright.plan.plan import Group, GroupKind, Plan
@@ -132,6 +132,12 @@ def test_a_group_is_a_line_with_its_count_and_its_failures() -> None:
     assert "eval.39" in page.text
     assert "eval.38" not in page.text
     assert "  ✓ succeeded  eval  20 of 40 succeeded, 20 failed" in repr(shown(now_is, of))
+
+
+def test_every_state_has_a_mark_of_its_own() -> None:
+    states = {str(state) for kind in (StepState, RunState) for state in kind}
+    assert states == set(MARKS)
+    assert len(set(MARKS.values())) == len(MARKS)
 
 
 def test_a_loop_says_which_round_it_is_in() -> None:

@@ -36,7 +36,8 @@ steps:
 def tw(tmp_path):
     with Shell(tmp_path / "p", TRACE=str(tmp_path / "trace")) as shell:
         shell.write("fan.yaml", FAN)
-        shell.write("slow.yaml", FAN.replace("echo ${{ each.value }} >>", "sleep 0.3; echo ${{ each.value }} >>"))
+        held = 'until test -e "$TRACE.go"; do sleep 0.02; done; echo ${{ each.value }} >>'
+        shell.write("held.yaml", FAN.replace("echo ${{ each.value }} >>", held))
         yield shell
 
 
@@ -97,12 +98,15 @@ def test_a_dry_run_changes_nothing_and_a_detached_one_goes_on_by_itself(tw):
 
 def test_g04_an_engine_killed_amid_a_retry_loses_nothing(tw):
     allow(tw, "ok")
-    tw.run("run", "slow.yaml", code=1)
+    allow(tw, "go")
+    tw.run("run", "held.yaml", code=1)
     allow(tw, "mended")
+    (tw.folder.parent / "trace.go").unlink()
     retrying = tw.start("retry", "-1")
-    until(lambda: tw.show()["run"]["state"] == "running", "the run goes on")
+    until(lambda: tw.step(tw.show(), "work.1")["state"] == "running", "the member runs again")
     os.kill(retrying.pid, signal.SIGKILL)
     ended(retrying)
+    allow(tw, "go")
     tw.run("wait", "-1", code=0)
     assert traced(tw).count("m2") == 2
     assert traced(tw)[-1] == "collect"

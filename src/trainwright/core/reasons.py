@@ -47,6 +47,8 @@ class ReasonCode(StrEnum):
     LOOP_EXHAUSTED = "loop-exhausted"
     STEP_FAILED = "step-failed"
     STOPPED = "stopped"
+    NOT_TRIGGERED = "not-triggered"
+    CHAIN_TOO_LONG = "chain-too-long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,11 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ),
     ReasonCode.STEP_FAILED: Entry("the step {step} failed: {cause}"),
     ReasonCode.STOPPED: Entry("was stopped by {actor}"),
+    ReasonCode.NOT_TRIGGERED: Entry("no run was started: {message}", "mend it; the trigger stays armed"),
+    ReasonCode.CHAIN_TOO_LONG: Entry(
+        "no run was started: it would be number {depth} in a chain of runs that start one another, and {most} are the most",
+        "take a run: trigger out of the circle, or pause one: tw trigger pause TRIGGER",
+    ),
 }
 
 

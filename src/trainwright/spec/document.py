@@ -14,6 +14,7 @@ from trainwright.core.join import Join
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
+from trainwright.core.trigger import TriggerSpec
 
 API_VERSION = "trainwright/v1"
 
@@ -140,6 +141,7 @@ class PipelineSpec:
     Attributes:
         outputs: what it gives as a sub-pipeline: name → ``step.output``.
         parallel: steps of a run at one time; 0 = no limit of its own.
+        triggers: in the order written; no plan depends on them.
     """
 
     pipeline: str
@@ -151,6 +153,7 @@ class PipelineSpec:
     data: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     parallel: int = 0
+    triggers: tuple[TriggerSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from trainwright.spec.params import outside, refuse_unfinite, type_of, typed
 from trainwright.spec.reader import Tree
 from trainwright.spec.retry import clashes_of_retry, retry_of
 from trainwright.spec.shape import place, translate
+from trainwright.spec.triggers import triggers_of
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
 _NOT_FOR_REGISTER = ("out", "check", "resources", "retry", "timeout", "env", "baseline")
@@ -31,16 +32,18 @@ def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> Pipelin
     """Return the pipeline; what is wrong with it is added to ``findings``."""
     params = {name: _Param(name, param, tree, findings).spec() for name, param in model.params.items()}
     steps = {name: _step(f"steps.{name}", step, tree, findings) for name, step in model.steps.items()}
+    declared = {name: spec for name, spec in params.items() if spec is not None}
     return PipelineSpec(
         pipeline=model.pipeline,
         steps=steps,
         api_version=model.api_version,
         description=model.description,
         standard=model.standard,
-        params={name: spec for name, spec in params.items() if spec is not None},
+        params=declared,
         data=dict(model.data),
         outputs=dict(model.outputs),
         parallel=model.parallel or 0,
+        triggers=triggers_of(model.triggers, model.pipeline, declared, tree, findings),
     )
 
 

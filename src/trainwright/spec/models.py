@@ -18,6 +18,7 @@ from trainwright.spec.document import API_VERSION, ParamType
 from trainwright.spec.findings import WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
 from trainwright.spec.retry import RetryModel
+from trainwright.spec.triggers import TriggerModels
 
 MOST_ROUNDS = 1000
 MOST = 2**62
@@ -279,6 +280,7 @@ class PipelineModel(_Model):
     data: Annotated[dict[Annotated[str, AfterValidator(_name("data entry"))], str], Empty] = {}
     outputs: Annotated[dict[Annotated[str, AfterValidator(_name("output"))], str], Empty] = {}
     parallel: Annotated[int, Field(ge=1)] | None = None
+    triggers: TriggerModels = []
     steps: Annotated[dict[StepName, StepModel], BeforeValidator(_steps)]
 
 

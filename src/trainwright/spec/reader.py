@@ -330,6 +330,8 @@ def _refuse_syntax(error: Event, text: str, file: str) -> NoReturn:
             "a colon and a space inside plain text",
             "write the text in quotes, or begin a line with run: |",
         )
+    elif "scanning an alias" in (error.context or ""):
+        problem, remedy = "plain text begins with *", 'write it in quotes, as in cron: "*/10 * * * *"'
     elif error.context_mark:
         first = error.context_mark.line + 1
         problem = f"{problem} ({error.context} from line {first})"

@@ -15,6 +15,8 @@ def json_schema() -> dict[str, Any]:
             {"type": ["string", "number", "boolean", "array", "object"], "description": "its default, with its type"},
         ]
     }
+    triggers = schema["properties"]["triggers"]
+    schema["properties"]["triggers"] = {"anyOf": [triggers, triggers["items"]]}
     step = schema["$defs"]["StepModel"]["properties"]
     step["retry"] = {"anyOf": [{"type": "integer", "minimum": 0}, {"$ref": "#/$defs/RetryModel"}]}
     return {

@@ -20,15 +20,22 @@ from trainwright.spec.models import (
 from trainwright.spec.reader import Tree
 from trainwright.spec.references import OPEN
 from trainwright.spec.retry import RetryModel
+from trainwright.spec.triggers import TriggerModel, written_path
 
 LATER = frozenset(
     {
-        *("triggers", "scheduling", "runs_on", "sweep", "curriculum"),
+        *("scheduling", "runs_on", "sweep", "curriculum"),
         *("script", "launcher", "workers", "checkpoint", "call", "environment", "shm"),
     }
 )
 """Keys of the language that this version knows of and does not do yet."""
 
+_BELOW_A_STEP: dict[str, type[BaseModel]] = {
+    "resources": ResourcesModel,
+    "retry": RetryModel,
+    "with": RegisterModel,
+    "loop": LoopModel,
+}
 _SHAPES = {
     "string_type": "text",
     "bool_type": "true or false",
@@ -63,6 +70,7 @@ def check_shape(tree: Tree, findings: Findings) -> PipelineModel | None:
         for problem in error.errors(include_url=False):
             path = ".".join(str(part) for part in problem["loc"] if part != "[key]")
             wrong = translate(problem, path)
+            path = written_path(tree, path)
             if path not in misplaced:
                 findings.add(place(tree, path + wrong.at, problem), wrong)
         return None
@@ -145,17 +153,13 @@ def _model_at(parts: list[str]) -> tuple[type[BaseModel], str]:
     match parts:
         case ["params", name, _]:
             return ParamModel, f"the parameter {name}"
-        case ["steps", name, "resources", _]:
-            return ResourcesModel, f"resources: of step {name}"
-        case ["steps", name, "retry", _]:
-            return RetryModel, f"retry: of step {name}"
-        case ["steps", name, "with", _]:
-            return RegisterModel, f"with: of step {name}"
-        case ["steps", name, "loop", _]:
-            return LoopModel, f"loop: of step {name}"
+        case ["steps", name, key, _] if key in _BELOW_A_STEP:
+            return _BELOW_A_STEP[key], f"{key}: of step {name}"
         case ["steps", name, "on_fail", *below] if below:
             model, where = _model_at(["steps", name, *below])
             return model, f"on_fail: of {where}"
+        case ["triggers", _, _]:
+            return TriggerModel, "a trigger"
         case ["steps", name, _]:
             return StepModel, f"step {name}"
         case _:

@@ -146,7 +146,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.STOPPED: Entry("was stopped by {actor}"),
     ReasonCode.NOT_TRIGGERED: Entry("no run was started: {message}", "mend it; the trigger stays armed"),
     ReasonCode.CHAIN_TOO_LONG: Entry(
-        "no run was started: it would be number {depth} in a chain of runs that start one another, and {most} are the most",
+        "no run was started: it would be number {depth} in a chain of runs that start one another; {most} are the most",
         "take a run: trigger out of the circle, or pause one: tw trigger pause TRIGGER",
     ),
 }

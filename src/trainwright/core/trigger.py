@@ -133,6 +133,31 @@ class TriggerEvent:
     cause: RunId | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """A version of a dataset."""
+
+    number: int
+    added_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended.
+
+    Attributes:
+        seq: of the event; orders all ends.
+        depth: of the event that started it, see ``TriggerEvent``; 0 when a person did.
+    """
+
+    seq: int
+    run: RunId
+    pipeline: str
+    state: RunState
+    at: datetime
+    depth: int = 0
+
+
 def address(pipeline: str, name: str) -> str:
     """Return the address of a trigger."""
     return f"triggers/{pipeline}/{name}"

@@ -1,6 +1,6 @@
 """From a checked document to a run in the store: refuse before anything is queued, then one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from trainwright.service.datasets import pin
 from trainwright.spec.document import Document
 from trainwright.spec.params import resolve
 from trainwright.store import journal, runs
-from trainwright.store.database import Stale
+from trainwright.store.database import Rows, Stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,13 @@ def prepare(
     return Prepared(plan, source, folder)
 
 
-def submit(context: Context, prepared: Prepared) -> Run:
+def submit(context: Context, prepared: Prepared, within: Callable[[Rows, Run], None] | None = None) -> Run:
     """Write the run; from here on an engine carries it to its end, whatever happens to this process.
+
+    Args:
+        context: of the project; its actor is who submits.
+        prepared: what to run.
+        within: called in the transaction that writes the run; when it raises, there is no run.
 
     Raises:
         SpecError: the code tree is too large or not readable as a whole.
@@ -113,6 +118,8 @@ def submit(context: Context, prepared: Prepared) -> Run:
                     rows, context.project, now, context.actor, "run.submitted", f"runs/{run_id}",
                     details={"pipeline": plan.pipeline, "fingerprint": fingerprint.address},
                 )  # fmt: skip
+                if within is not None:
+                    within(rows, run)
                 return run
         except Stale:
             continue  # the number or the identifier was taken in between

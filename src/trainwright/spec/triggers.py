@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from trainwright.core import cron, quantity
+from trainwright.core import quantity
 from trainwright.core.scalar import Plain
 from trainwright.core.trigger import LAST, RunEnd, TriggerKind, TriggerSpec
 from trainwright.spec.document import ParamSpec
@@ -28,18 +28,22 @@ _BELONGS = {"timezone": ("cron",), "catch_up": ("cron",), "debounce": ("dataset"
 
 
 def _cron(text: str) -> str:
+    from trainwright.core.cron import check_cron  # noqa: PLC0415 - most files have no triggers
+
     try:
-        return cron.check_cron(text)
+        return check_cron(text)
     except ValueError as error:
         remedy = 'write minute hour day month weekday, as in "30 2 * * *"; 0 is Sunday'
         raise WrongValueError("TW1090", f"cron: {error}", remedy=remedy) from error
 
 
 def _zone(text: str) -> str:
+    from trainwright.core.cron import check_zone, zones  # noqa: PLC0415 - as above
+
     try:
-        return cron.check_zone(text)
+        return check_zone(text)
     except ValueError as error:
-        near = suggest(text, cron.zones()) if text else ""
+        near = suggest(text, zones()) if text else ""
         remedy = near if near.startswith("did") else "write Area/City, as in Europe/Berlin, or UTC"
         raise WrongValueError("TW1091", str(error), remedy=remedy) from error
 

@@ -1,0 +1,94 @@
+"""Watching over armed triggers: look, note what happened, start what is due."""
+
+from datetime import datetime, timedelta
+
+from trainwright.core.errors import TransientBackendError
+from trainwright.core.trigger import NewVersion, Trigger, TriggerEvent, TriggerKind, TriggerState
+from trainwright.lifecycle.triggers import Facts, Fire, Note, due, wakes_at
+from trainwright.service.context import Context
+from trainwright.service.firing import Outcome, ReadDocument, fire
+from trainwright.store import triggers as store
+from trainwright.store.database import Rows, Stale
+
+REST = timedelta(seconds=10)
+"""How long a trigger is left alone after the database or the store took nothing."""
+
+
+class Watch:
+    """One process's watch over a project; several are harmless, one is enough.
+
+    Attributes:
+        wakes_at: when time alone makes something due; None when only events can.
+    """
+
+    def __init__(self, context: Context, read: ReadDocument) -> None:
+        self._context = context
+        self._read = read
+        self._head = 0  # events of runs that were looked at, and had nothing for anybody
+        self._resting: dict[str, datetime] = {}
+        self.wakes_at: datetime | None = None
+
+    def look(self) -> list[Outcome]:
+        """Note what happened since the last look, start what is due, and return what became of it.
+
+        Raises:
+            TransientBackendError: the database takes nothing at present; nothing is lost.
+        """
+        now = self._context.clock.now()
+        with self._context.database.reading() as rows:
+            armed = store.triggers(rows, self._context.project, TriggerState.ARMED)
+            facts = self._facts(rows, armed)
+        decisions = due(armed, facts, now)
+        stale = {d.trigger.address for d in decisions if isinstance(d, Note) and not self._note(d)}
+        if not stale:
+            self._head = max(self._head, facts.head_seq)
+        fires = [d for d in decisions if isinstance(d, Fire) and d.trigger.address not in stale]
+        outcomes = [outcome for d in fires if not self._rests(d.trigger, now) for outcome in self._fire(d, now)]
+        self.wakes_at = now if decisions else wakes_at(armed, facts, now)
+        return outcomes
+
+    def _note(self, note: Note) -> bool:
+        """Write an event down together with how far its trigger has got; tell whether nobody was faster."""
+        trigger = note.trigger
+        try:
+            with self._context.database.writing() as rows:
+                store.move_on(rows, trigger, note.since_at, note.since_seq, trigger.state)
+                store.note(rows, trigger, note.events)
+        except Stale:
+            return False
+        return True
+
+    def _fire(self, decision: Fire, now: datetime) -> list[Outcome]:
+        try:
+            outcome = fire(self._context, self._read, decision.trigger, decision.events)
+        except TransientBackendError:
+            self._resting[decision.trigger.address] = now
+            raise
+        return [] if outcome is None else [outcome]
+
+    def _rests(self, trigger: Trigger, now: datetime) -> bool:
+        since = self._resting.get(trigger.address)
+        return since is not None and abs(now - since) < REST
+
+    def _facts(self, rows: Rows, armed: list[Trigger]) -> Facts:
+        waiting: dict[str, tuple[TriggerEvent, ...]] = {}
+        for event in store.waiting(rows, self._context.project):
+            waiting[event.trigger] = (*waiting.get(event.trigger, ()), event)
+        versions: dict[str, tuple[NewVersion, ...]] = {}
+        for name, number in _farthest(armed).items():
+            versions[name] = store.versions_after(rows, self._context.project, name, number)
+        seqs = [t.since_seq for t in armed if t.spec.kind is TriggerKind.RUN]
+        if not seqs:
+            return Facts(waiting, versions)
+        ended = store.ended_after(rows, self._context.project, max(self._head, min(seqs)))
+        return Facts(waiting, versions, ended, store.head_seq(rows))
+
+
+def _farthest(armed: list[Trigger]) -> dict[str, int]:
+    """Return for each dataset that is waited for the last version that all its triggers have dealt with."""
+    found: dict[str, int] = {}
+    for trigger in armed:
+        if trigger.spec.kind is TriggerKind.DATASET:
+            name = trigger.spec.subject.removeprefix("datasets/")
+            found[name] = min(found.get(name, trigger.since_seq), trigger.since_seq)
+    return found

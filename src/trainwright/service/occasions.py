@@ -71,7 +71,7 @@ def deliver(context: Context, read: ReadDocument, webhook: str, delivery_id: str
 
 
 def times_of(context: Context, name: str, since: datetime, until: datetime) -> tuple[Trigger, list[TriggerEvent]]:
-    """Return the cron trigger and each of its times from ``since`` on and before ``until``: those it has had as they are.
+    """Return a cron trigger and its times from ``since`` on and before ``until``; those it has had as they are.
 
     Raises:
         NotFoundError, SpecError: as ``find_trigger``.

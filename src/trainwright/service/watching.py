@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from trainwright.core.errors import TransientBackendError
+from trainwright.core.errors import Problem, TransientBackendError
 from trainwright.core.trigger import NewVersion, Trigger, TriggerEvent, TriggerKind, TriggerState
 from trainwright.lifecycle.triggers import Facts, Fire, Note, due, wakes_at
 from trainwright.service.context import Context
@@ -19,6 +19,8 @@ class Watch:
 
     Attributes:
         wakes_at: when time alone makes something due; None when only events can.
+        trouble: why a run could not be started at the last look, though nothing is wrong with its pipeline; its events
+            go on waiting.
     """
 
     def __init__(self, context: Context, read: ReadDocument) -> None:
@@ -27,6 +29,7 @@ class Watch:
         self._head = 0  # events of runs that were looked at, and had nothing for anybody
         self._resting: dict[str, datetime] = {}
         self.wakes_at: datetime | None = None
+        self.trouble: Problem | None = None
 
     def look(self) -> list[Outcome]:
         """Note what happened since the last look, start what is due, and return what became of it.
@@ -35,16 +38,18 @@ class Watch:
             TransientBackendError: the database takes nothing at present; nothing is lost.
         """
         now = self._context.clock.now()
+        self.trouble = None
         with self._context.database.reading() as rows:
             armed = store.triggers(rows, self._context.project, TriggerState.ARMED)
             facts = self._facts(rows, armed)
         decisions = due(armed, facts, now)
-        stale = {d.trigger.address for d in decisions if isinstance(d, Note) and not self._note(d)}
+        notes = [d for d in decisions if isinstance(d, Note)]
+        stale = {note.trigger.address for note in notes if not self._note(note)}
         if not stale:
             self._head = max(self._head, facts.head_seq)
         fires = [d for d in decisions if isinstance(d, Fire) and d.trigger.address not in stale]
         outcomes = [outcome for d in fires if not self._rests(d.trigger, now) for outcome in self._fire(d, now)]
-        self.wakes_at = now if decisions else wakes_at(armed, facts, now)
+        self.wakes_at = now if notes or outcomes else wakes_at(armed, facts, now)
         return outcomes
 
     def _note(self, note: Note) -> bool:
@@ -61,9 +66,10 @@ class Watch:
     def _fire(self, decision: Fire, now: datetime) -> list[Outcome]:
         try:
             outcome = fire(self._context, self._read, decision.trigger, decision.events)
-        except TransientBackendError:
+        except TransientBackendError as error:
             self._resting[decision.trigger.address] = now
-            raise
+            self.trouble = error.problem
+            return []
         return [] if outcome is None else [outcome]
 
     def _rests(self, trigger: Trigger, now: datetime) -> bool:

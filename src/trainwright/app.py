@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from trainwright.core.errors import BackendError
 from trainwright.core.ids import ProjectName
@@ -149,8 +150,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
     return App(settings, context, database)
 
 
-@contextlib.contextmanager
-def only_engine(app: App, patience_s: float = 0.0) -> Iterator[bool]:
+def only_engine(app: App, patience_s: float = 0.0) -> contextlib.AbstractContextManager[bool]:
     """Hold the place of the project's background engine; gives False when another process has it.
 
     Args:
@@ -158,7 +158,17 @@ def only_engine(app: App, patience_s: float = 0.0) -> Iterator[bool]:
         patience_s: how long to wait for the place: the engine that has it may be just about to leave, having seen
             everything but what was submitted this moment.
     """
-    with (app.settings.home / "engine.lock").open("w") as lock:
+    return _only(app.settings.home / "engine.lock", patience_s)
+
+
+def only_watcher(app: App, patience_s: float = 0.0) -> contextlib.AbstractContextManager[bool]:
+    """Hold the place of who watches over the project's triggers; gives False when another process has it."""
+    return _only(app.settings.home / f"watch-{quote(app.settings.project, safe='')}.lock", patience_s)
+
+
+@contextlib.contextmanager
+def _only(path: Path, patience_s: float) -> Iterator[bool]:
+    with path.open("w") as lock:
         deadline = time.monotonic() + patience_s
         while True:
             try:

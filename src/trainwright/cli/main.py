@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from trainwright.cli import data, housekeeping, pipeline, reading, registry, running, setup
+from trainwright.cli import data, housekeeping, pipeline, reading, registry, running, setup, triggers, up
 from trainwright.cli.errors import USAGE, guarded, show_problem
 from trainwright.core.errors import Problem
 
@@ -35,7 +35,7 @@ _PLAIN = (
 
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
-for module in (pipeline, running, reading, data, registry, housekeeping, setup):
+for module in (pipeline, running, up, triggers, reading, data, registry, housekeeping, setup):
     module.add_to(app)
 
 
@@ -108,7 +108,7 @@ def _complain(error: TyperException, words: list[str]) -> None:
 def _verb(words: list[str]) -> str:
     """Return how the command that was typed begins: ``tw run``, ``tw model promote``."""
     typed = [w for w in words if not w.startswith("-")]
-    return " ".join(["tw", *typed[: 2 if typed[:1] in (["model"], ["dataset"]) else 1]])
+    return " ".join(["tw", *typed[: 2 if typed[:1] in (["model"], ["dataset"], ["trigger"]) else 1]])
 
 
 def _negative_names(command: object, words: list[str]) -> list[str]:

@@ -100,6 +100,19 @@ def latest_times(expression: str, zone: str, after: datetime, until: datetime, c
         look *= _WIDER
 
 
+def instant_of(text: str, zone: str) -> datetime:
+    """Return the instant, in UTC, of a date or a time in ISO 8601; without an offset it is on the clock of the zone.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        given = datetime.fromisoformat(text)
+        return _instant(given, ZoneInfo(zone)) if given.tzinfo is None else given.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text!r} is neither a date nor a time: write 2026-03-28 or 2026-03-28T02:30") from error
+
+
 def _instants(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
     """Yield each instant at which a matching wall-clock time fires, in order, until the calendar ends."""
     last = after.astimezone(UTC)

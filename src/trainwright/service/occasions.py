@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from trainwright.core.cron import next_times
+from trainwright.core.cron import instant_of, next_times
 from trainwright.core.errors import DeniedError, NotFoundError, SpecError
 from trainwright.core.trigger import EventState, Trigger, TriggerEvent, TriggerKind, TriggerState
 from trainwright.lifecycle.triggers import cron_event
@@ -70,8 +70,14 @@ def deliver(context: Context, read: ReadDocument, webhook: str, delivery_id: str
     return [Delivery(t, e, new) for t, e, new in zip(called, events, fresh, strict=True) if e is not None]
 
 
-def times_of(context: Context, name: str, since: datetime, until: datetime) -> tuple[Trigger, list[TriggerEvent]]:
-    """Return a cron trigger and its times from ``since`` on and before ``until``; those it has had as they are.
+def times_of(context: Context, name: str, since_text: str, until_text: str) -> tuple[Trigger, list[TriggerEvent]]:
+    """Return a cron trigger and its times from one instant on and before another; those it has had as they are.
+
+    Args:
+        context: of the project.
+        name: of the trigger.
+        since_text: date or time, on the clock of the trigger's zone.
+        until_text: likewise; empty = now.
 
     Raises:
         NotFoundError, SpecError: as ``find_trigger``.
@@ -82,8 +88,7 @@ def times_of(context: Context, name: str, since: datetime, until: datetime) -> t
         if trigger.spec.kind is not TriggerKind.CRON:
             why = f"{trigger.address} waits for a {trigger.spec.kind}, and that has no times"
             raise SpecError("TW2304", "only a cron trigger can be run for times that are over", why=why)
-        if until <= since:
-            raise SpecError("TW2305", f"{until} is not after {since}", remedy="write --from EARLIER --to LATER")
+        since, until = _range(since_text, until_text, trigger, context.clock.now())
         before = since - timedelta(microseconds=1)
         found = next_times(trigger.spec.subject, trigger.spec.timezone, before, MOST_AT_ONCE + 1)
         instants = list(takewhile(lambda instant: instant < until, found))
@@ -106,6 +111,19 @@ def note_times(context: Context, trigger: Trigger, events: Sequence[TriggerEvent
             rows, context.project, context.clock.now(), context.actor, "trigger.backfilled", trigger.address,
             details={"first": events[0].id, "last": events[-1].id, "count": len(events)},
         )  # fmt: skip
+
+
+def _range(since_text: str, until_text: str, trigger: Trigger, now: datetime) -> tuple[datetime, datetime]:
+    zone = trigger.spec.timezone
+    try:
+        since = instant_of(since_text, zone)
+        until = instant_of(until_text, zone) if until_text else now
+    except ValueError as error:
+        raise SpecError("TW2305", str(error), why=f"times without an offset are of {zone}") from error
+    if until <= since:
+        sentence = f"{until_text or 'now'} is not after {since_text}"
+        raise SpecError("TW2305", sentence, remedy="write --from EARLIER --to LATER")
+    return since, until
 
 
 def _waiting_for(triggers: list[Trigger], webhook: str) -> list[Trigger]:

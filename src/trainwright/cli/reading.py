@@ -74,22 +74,27 @@ def show(
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.lookup import read_run
+    from trainwright.service.triggers import story_of
+    from trainwright.service.why import story_lines
     from trainwright.store import runs
 
     with session() as app:
         view, plan = read_run(app.context, of_run(name))
+        started_for, started = story_of(app.context, view.run.id)
         with app.database.reading() as rows:
             print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
         if json:
             output.put_json(
                 {"run": view.run, "steps": view.steps, "attempts": view.attempts, "outputs": view.outputs}
-                | {"fingerprint": print_}
+                | {"fingerprint": print_, "started_for": started_for, "started": started}
             )
             return
         if fingerprint or name.startswith("fp:"):
             _show_fingerprint(print_)
             return
         _show_run(app, view, plan, print_.address)
+        for line in story_lines(started_for, started):
+            output.put(line)
 
 
 def why(address: Address, json: Json = False) -> None:
@@ -97,12 +102,14 @@ def why(address: Address, json: Json = False) -> None:
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.lookup import read_run, split_address
-    from trainwright.service.why import explain_run, explain_step
+    from trainwright.service.triggers import story_of
+    from trainwright.service.why import explain_run, explain_step, story_lines
 
     name, step, _ = split_address(address)
     with session() as app:
         view, plan = read_run(app.context, name)
-    explanation = explain_step(view, plan, step) if step else explain_run(view, plan)
+        lines = story_lines(*story_of(app.context, view.run.id))
+    explanation = explain_step(view, plan, step) if step else explain_run(view, plan, lines)
     if json:
         output.put_json(explanation)
     else:

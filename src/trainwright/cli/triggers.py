@@ -71,27 +71,27 @@ def list_triggers(json: Json = False) -> None:
 
 
 @trigger.command()
-def pause(name: Name) -> None:
+def pause(name: Name, json: Json = False) -> None:
     """Let a trigger take no notice; what happens meanwhile starts nothing later."""
     from trainwright.service.triggers import pause as service
 
-    _said(name, service, "is paused; what happens from now on starts nothing")
+    _say_done(name, service, "is paused; what happens from now on starts nothing", json=json)
 
 
 @trigger.command()
-def resume(name: Name) -> None:
+def resume(name: Name, json: Json = False) -> None:
     """Let a paused trigger take notice again, from now on."""
     from trainwright.service.triggers import resume as service
 
-    _said(name, service, "is armed from now on")
+    _say_done(name, service, "is armed from now on", json=json)
 
 
 @trigger.command("rm")
-def remove(name: Name) -> None:
+def remove(name: Name, json: Json = False) -> None:
     """Take a trigger away; its runs stay."""
     from trainwright.service.triggers import remove as service
 
-    _said(name, service, "is taken away; the runs it started stay")
+    _say_done(name, service, "is taken away; the runs it started stay", json=json)
 
 
 @trigger.command()
@@ -137,7 +137,9 @@ def backfill(
                 show_outcome(app.context, outcome, quiet=json)
                 ensure_engine(app)
         if json:
-            output.put_json({"trigger": found.address, "times": times, "outcomes": [outcome_json(o) for o in outcomes]})
+            planned = [{"id": e.id, "at": e.at, "had_run": e.run} for e in times]
+            done = [outcome_json(outcome) for outcome in outcomes]
+            output.put_json({"trigger": found.address, "times": planned, "outcomes": done})
     return 1 if any(o.run is None for o in outcomes) else 0
 
 
@@ -311,9 +313,13 @@ def _listed_json(one: "Listed") -> dict[str, object]:
     }  # fmt: skip
 
 
-def _said(name: str, service: "Callable[[Context, str], Trigger]", words: str) -> None:
+def _say_done(name: str, service: "Callable[[Context, str], Trigger]", words: str, *, json: bool) -> None:
     from trainwright.cli import output
     from trainwright.cli.session import session
 
     with session() as app:
-        output.say(f"{service(app.context, name).address} {words}")
+        done = service(app.context, name)
+    if json:
+        output.put_json({"trigger": done.address, "state": done.state})
+    else:
+        output.say(f"{done.address} {words}")

@@ -92,9 +92,12 @@ def _start(context: Context, trigger: Trigger, events: tuple[TriggerEvent, ...],
 
 
 def _fail(context: Context, trigger: Trigger, events: tuple[TriggerEvent, ...], problem: Problem) -> Outcome:
-    evidence = {"code": problem.code, "message": problem.message, "where": problem.where}
-    if problem.remedy:
-        evidence["remedy"] = problem.remedy
+    of_params = problem.where.startswith("-p ") or problem.remedy.startswith("add -p ")  # nobody typed -p
+    where = f"params: of {trigger.address}" if of_params else problem.where
+    remedy = f"mend params: in {trigger.file}, then: tw trigger add {trigger.file}" if of_params else problem.remedy
+    evidence = {"code": problem.code, "message": problem.message, "where": where}
+    if remedy:
+        evidence["remedy"] = remedy
     reason = Reason(ReasonCode.NOT_TRIGGERED, evidence)
     with context.database.writing() as rows:
         store.enter_failure(rows, trigger, events, reason)

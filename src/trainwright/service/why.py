@@ -1,7 +1,7 @@
 """Why a run or step is as it is: one subject, its state, sentences, and what a person can do."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from trainwright.core.artifact import GateResult
@@ -11,6 +11,7 @@ from trainwright.core.quantity import show_bytes
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView, StepRun
 from trainwright.core.states import AttemptState, StepState
+from trainwright.core.trigger import TriggerEvent
 from trainwright.lifecycle.retry import resources_of
 from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.service.lookup import find_step
@@ -40,8 +41,14 @@ class Explanation:
     about: tuple["Explanation", ...] = field(default=())
 
 
-def explain_run(view: RunView, plan: Plan) -> Explanation:
-    """Explain a run by its own reason and the steps that hold it up or broke it."""
+def explain_run(view: RunView, plan: Plan, story: tuple[str, ...] = ()) -> Explanation:
+    """Explain a run by its own reason and the steps that hold it up or broke it.
+
+    Args:
+        view: of the run.
+        plan: of the run.
+        story: further lines, see ``story_lines``.
+    """
     run = view.run
     notable = [s for s in view.steps if s.state is not StepState.SUCCEEDED]
     order = {StepState.FAILED: 0, StepState.RUNNING: 1, StepState.QUEUED: 2}
@@ -53,7 +60,7 @@ def explain_run(view: RunView, plan: Plan) -> Explanation:
         sentence = f"is at {', '.join(moving)}" if moving else "waits for an engine to take it up"
         remedy = "" if moving else "any tw command starts one; tw wait RUN stays with it"
     code = "" if run.reason is None else str(run.reason.code)
-    return Explanation(f"runs/{run.id}", str(run.state), code, sentence, remedy, about=about)
+    return Explanation(f"runs/{run.id}", str(run.state), code, sentence, remedy, story, about)
 
 
 def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
@@ -103,6 +110,22 @@ def memory_of_run(view: RunView, plan: Plan) -> list[str]:
     return [
         f"memory {name}: {line}" for name, attempts in tried.items() for line in memory_lines(plan.step(name), attempts)
     ]
+
+
+def story_lines(started_for: Iterable[TriggerEvent], started: Iterable[TriggerEvent]) -> tuple[str, ...]:
+    """Return what triggers have to do with a run, a line an event.
+
+    Args:
+        started_for: the events that the run was started for.
+        started: the events that its own end is.
+    """
+    lines = [f"started by {e.trigger} for {e.id}" for e in started_for]
+    for event in started:
+        became = f"started runs/{event.run}" if event.run else "is to start a run"
+        if event.reason is not None:
+            became = f"{event.reason.sentence()}  [{event.reason.code}]"
+        lines.append(f"its end, by {event.trigger}: {became}")
+    return tuple(lines)
 
 
 def gate_line(gate: GateResult) -> str:

@@ -27,6 +27,7 @@ CREATE TABLE trigger_event (
     cause TEXT,
     UNIQUE (project, pipeline, name, event_id)
 );
+CREATE INDEX trigger_event_newest ON trigger_event (project, pipeline, name, seq);
 CREATE INDEX trigger_event_state ON trigger_event (project, state);
 CREATE INDEX trigger_event_run ON trigger_event (run_id);
 CREATE INDEX trigger_event_cause ON trigger_event (cause);

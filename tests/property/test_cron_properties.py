@@ -70,7 +70,7 @@ def by_reading_the_clock(fields: Fields, zone: ZoneInfo, after: datetime, until:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(fields=FIELDS, zone=st.sampled_from(ZONES), year=st.integers(1980, 2037), minutes=st.integers(0, 3000))
 def test_each_time_of_the_wall_clock_fires_exactly_once(fields: Fields, zone: str, year: int, minutes: int) -> None:
     place = ZoneInfo(zone)

@@ -10,6 +10,7 @@ from trainwright.spec.meaning import is_declaration, pipeline_of
 from trainwright.spec.models import misspelt_declaration
 from trainwright.spec.reader import Tree, read
 from trainwright.spec.shape import check_shape
+from trainwright.spec.triggers import listed_path
 
 
 def load(text: str, file: str) -> Document:
@@ -33,7 +34,7 @@ def load(text: str, file: str) -> Document:
     links.check()
     findings.raise_first()
     warnings = sorted([*links.warnings, *_habits(tree, spec), *_misspelt(tree)])
-    positions = {path: place for path, place in tree.positions.items() if path}
+    positions = {listed_path(tree, path): place for path, place in tree.positions.items() if path}
     return Document(spec, positions, file, tuple(f"{p.file}:{p.line}: {sentence}" for p, sentence in warnings))
 
 

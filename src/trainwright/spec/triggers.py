@@ -117,8 +117,16 @@ TriggerModels = Annotated[list[TriggerModel], BeforeValidator(_listed)]
 
 def written_path(tree: Tree, path: str) -> str:
     """Return where something stands in the file: one trigger alone may be written without a list."""
-    alone = isinstance(tree.value, dict) and isinstance(tree.value.get("triggers"), dict)
-    return path.replace("triggers.0", "triggers", 1) if alone and path.startswith("triggers.0") else path
+    return path.replace("triggers.0", "triggers", 1) if path.startswith("triggers.0") and _is_alone(tree) else path
+
+
+def listed_path(tree: Tree, path: str) -> str:
+    """Return the path as if it were in a list: the other way round."""
+    return path.replace("triggers", "triggers.0", 1) if path.startswith("triggers.") and _is_alone(tree) else path
+
+
+def _is_alone(tree: Tree) -> bool:
+    return isinstance(tree.value, dict) and isinstance(tree.value.get("triggers"), dict)
 
 
 def triggers_of(

@@ -1,6 +1,8 @@
 """Five fields on the clock of one zone, over the days on which that clock is changed."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +63,15 @@ def test_how_a_field_is_spelt_makes_no_difference_to_the_rule() -> None:
 )
 def test_odd_zones_follow_the_same_rule(zone: str, after: str, expected: list[str]) -> None:
     assert times("15 2 * * *", zone, after, 2) == expected
+
+
+def test_the_page_on_changed_clocks_tells_the_truth() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "clock-changes.md").read_text(encoding="utf-8")
+    rows = [re.findall(r"`([^`]+)`", line) for line in page.splitlines() if line.startswith("| `")]
+    assert len(rows) == 8
+    for expression, zone, after, *promised in rows:
+        found = next_times(expression, zone, utc(after), len(promised))
+        assert [t.strftime("%Y-%m-%dT%H:%M") for t in found] == promised, expression
 
 
 def test_sunday_is_zero_and_seven() -> None:

@@ -60,7 +60,7 @@ def test_nothing_is_armed_without_a_yes(tw):
     ]  # fmt: skip
     assert "nobody watches over the triggers of this project: tw up" in said.err
     again = tw.run("trigger", "add", "prepare.yaml", code=0)  # there is nothing to ask
-    assert "armed already, as it says" in again.err
+    assert "all of it is armed already" in again.err
 
 
 @pytest.mark.parametrize(("answer", "code", "armed"), [(b"y\n", 0, 2), (b"\n", 1, 0)])
@@ -73,7 +73,7 @@ def test_a_person_is_asked(tw, answer, code, armed):
     os.close(theirs)
     os.write(ours, answer)
     assert process.wait(PATIENCE_S) == code
-    assert b"arm prepare.yaml: cron-1 new, dataset-1 new? [y/N]" in os.read(ours, 65536)
+    assert b"arm prepare/cron-1 (new), prepare/dataset-1 (new)? [y/N]" in os.read(ours, 65536)
     os.close(ours)
     assert len(tw.run("trigger", "ls", "--json", code=0).json) == armed
 

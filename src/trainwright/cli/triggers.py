@@ -39,14 +39,16 @@ def add(
     from trainwright.cli.session import session
 
     with session() as app:
-        found = [arm_file(app, file, yes=yes, command=f"tw trigger add {file} -y") for file in files]
+        armed = arm_files(app, files, yes=yes, command="tw trigger add")
+        if armed is None:
+            return 1
         if json:
-            output.put_json([armed_json(arming) for armings in found for arming in armings or []])
+            output.put_json([armed_json(arming) for arming in armed])
         else:
-            for arming in [arming for armings in found for arming in armings or []]:
+            for arming in armed:
                 output.put(f"{arming.trigger.address}  {arming.change}")
         watched_or_said(app)
-    return 1 if None in found else 0
+    return 0
 
 
 @trigger.command("ls")
@@ -169,8 +171,11 @@ def deliver(
     return 1 if any(a.event.reason for a in answers) else 0
 
 
-def arm_file(app: "App", file: str, *, yes: bool, command: str) -> "list[Arming] | None":
-    """Show what arming a file changes, ask when it changes anything, and do it; None when the person says no."""
+def arm_files(app: "App", files: list[str], *, yes: bool, command: str) -> "list[Arming] | None":
+    """Show what arming files changes, ask once when anything does, and do it; None when the person says no.
+
+    Every file is checked before the first is armed.
+    """
     from trainwright.cli import output
     from trainwright.cli.asking import confirmed
     from trainwright.cli.pipeline import check_graph
@@ -178,19 +183,22 @@ def arm_file(app: "App", file: str, *, yes: bool, command: str) -> "list[Arming]
     from trainwright.service.triggers import Change, arm, look_at
     from trainwright.spec.params import resolve
 
-    path = Path(file).absolute()
-    document = read_document(path, file)
-    armings = look_at(app.context, document, file, path)
-    for spec in document.spec.triggers:
-        check_graph(document, resolve(document, spec.params))
-    changes = [arming for arming in armings if arming.change is not Change.UNCHANGED]
+    documents = [(file, Path(file).absolute(), read_document(Path(file), file)) for file in files]
+    armings = []
+    for file, path, document in documents:
+        armings += look_at(app.context, document, file, path)
+        for spec in document.spec.triggers:
+            check_graph(document, resolve(document, spec.params))
     for arming in armings:
         _show_arming(arming)
+    changes = [a for a in armings if a.change is not Change.UNCHANGED]
     if not changes:
-        output.say(f"{file}: armed already, as it says")
+        output.say("all of it is armed already")
         return armings
-    question = f"arm {file}: {', '.join(f'{a.trigger.spec.name} {a.change}' for a in changes)}"
-    return arm(app.context, document, file, path) if confirmed(question, command, yes=yes) else None
+    question = "arm " + ", ".join(f"{a.trigger.address.removeprefix('triggers/')} ({a.change})" for a in changes)
+    if not confirmed(question, f"{command} {' '.join(files)} -y", yes=yes):
+        return None
+    return [arming for file, path, document in documents for arming in arm(app.context, document, file, path)]
 
 
 def show_outcome(context: "Context", outcome: "Outcome", *, quiet: bool = False) -> None:

@@ -15,7 +15,10 @@ LONGEST_SLEEP_S = 0.5
 """How late a dataset's version, the end of a run, or Ctrl-C is noticed; a time of cron is not late."""
 
 CARE = timedelta(seconds=5)
-"""How often to see whether unfinished runs have a living engine."""
+"""How often to see whether unfinished runs have a living engine; soon once more after a run was started, because the
+engine that is there may be just about to leave."""
+
+SOON = timedelta(seconds=1)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,7 +35,7 @@ def up(
     """Watch over the armed triggers of the project and start their runs, until Ctrl-C. Runs go on without it."""
     from trainwright.app import only_watcher
     from trainwright.cli.session import session
-    from trainwright.cli.triggers import arm_file
+    from trainwright.cli.triggers import arm_files
     from trainwright.cli.watch import Interrupts
     from trainwright.core.errors import ConflictError
 
@@ -44,16 +47,15 @@ def up(
                 where=str(app.settings.home),
                 remedy="let it watch: tw trigger add FILE arms more, tw trigger ls shows what it does",
             )
-        for file in files or []:
-            if arm_file(app, file, yes=yes, command=f"tw up {' '.join(files or [])} -y") is None:
-                return 1
+        if files and arm_files(app, files, yes=yes, command="tw up") is None:
+            return 1
         with Interrupts() as interrupts:
             _watch(app, interrupts)
     return 0
 
 
 def _watch(app: "App", interrupts: "Interrupts") -> None:
-    from trainwright.app import ensure_engine, start_background_engine
+    from trainwright.app import ensure_engine
     from trainwright.cli import output
     from trainwright.cli.triggers import show_outcome
     from trainwright.core.errors import TransientBackendError
@@ -63,18 +65,17 @@ def _watch(app: "App", interrupts: "Interrupts") -> None:
     clock = app.context.clock
     watch = Watch(app.context, read_document)
     _greet(app)
-    cared_at = clock.now()
+    care_at = clock.now()
     told = ""
     while not interrupts.asked:
         try:
             outcomes = watch.look()
             for outcome in outcomes:
                 show_outcome(app.context, outcome)
-            if any(outcome.run for outcome in outcomes):
-                start_background_engine(app)
-            elif abs(clock.now() - cared_at) > CARE:
-                cared_at = clock.now()
+            now = clock.now()
+            if outcomes or not timedelta(0) < care_at - now <= CARE:  # a clock that was set is no reason not to care
                 ensure_engine(app)
+                care_at = now + (SOON if outcomes else CARE)
             trouble = str(watch.trouble) if watch.trouble else told
         except TransientBackendError as error:
             trouble = str(error)

@@ -10,6 +10,9 @@ from trainwright.service.firing import Outcome, ReadDocument, fire
 from trainwright.store import triggers as store
 from trainwright.store.database import Rows, Stale
 
+MOST_AT_ONCE = 10
+"""Runs that one look starts; the rest follow at the next look, so that a long backlog can be told of and left."""
+
 REST = timedelta(seconds=10)
 """How long a trigger is left alone after the database or the store took nothing."""
 
@@ -34,6 +37,8 @@ class Watch:
     def look(self) -> list[Outcome]:
         """Note what happened since the last look, start what is due, and return what became of it.
 
+        Starts at most ``MOST_AT_ONCE`` runs; ``wakes_at`` is now when more are due.
+
         Raises:
             TransientBackendError: the database takes nothing at present; nothing is lost.
         """
@@ -48,8 +53,9 @@ class Watch:
         if not stale:
             self._head = max(self._head, facts.head_seq)
         fires = [d for d in decisions if isinstance(d, Fire) and d.trigger.address not in stale]
-        outcomes = [outcome for d in fires if not self._rests(d.trigger, now) for outcome in self._fire(d, now)]
-        self.wakes_at = now if notes or outcomes else wakes_at(armed, facts, now)
+        ready = [d for d in fires if not self._rests(d.trigger, now)]
+        outcomes = [outcome for d in ready[:MOST_AT_ONCE] for outcome in self._fire(d, now)]
+        self.wakes_at = now if notes or outcomes or len(ready) > MOST_AT_ONCE else wakes_at(armed, facts, now)
         return outcomes
 
     def _note(self, note: Note) -> bool:

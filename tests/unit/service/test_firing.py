@@ -276,6 +276,19 @@ def test_the_ends_of_a_backfill_are_on_the_clock_of_the_trigger(tmp_path: Path) 
                 ids(since, until)
 
 
+def test_a_long_backlog_is_started_in_parts(tmp_path: Path) -> None:
+    text = 'pipeline: p\ntriggers: {cron: "* * * * *", catch_up: all(25)}\n' + STEPS
+    with project(tmp_path, p=text) as here:
+        here.clock.sleep(3600)
+        watch = Watch(here, read)
+        sizes = []
+        while outcomes := watch.look():
+            assert watch.wakes_at == here.clock.now()
+            sizes.append(len(outcomes))
+        assert sizes == [10, 10, 5]
+        assert [r.submitted_by for r in started(here)] == ["triggers/p/cron-1"] * 25
+
+
 def test_only_times_can_be_run_afterwards(tmp_path: Path) -> None:
     with project(tmp_path, p=HOOK) as here, pytest.raises(SpecError, match="only a cron trigger"):
         occasions.times_of(here, "p", "2025-01-01", "")

@@ -53,7 +53,7 @@ def change_in(zone: ZoneInfo, year: int) -> datetime:
 def by_reading_the_clock(fields: Fields, zone: ZoneInfo, after: datetime, until: datetime) -> list[datetime]:
     """What the rule says, from the clock's face alone: each wall-clock minute when it, or a later one, first shows."""
     shown: dict[datetime, datetime] = {}
-    instant = after - timedelta(days=2)
+    instant = after - timedelta(hours=26)
     while instant <= until:
         shown.setdefault(instant.astimezone(zone).replace(tzinfo=None), instant)
         instant += MINUTE
@@ -70,12 +70,12 @@ def by_reading_the_clock(fields: Fields, zone: ZoneInfo, after: datetime, until:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(fields=FIELDS, zone=st.sampled_from(ZONES), year=st.integers(1980, 2037), minutes=st.integers(0, 3000))
 def test_each_time_of_the_wall_clock_fires_exactly_once(fields: Fields, zone: str, year: int, minutes: int) -> None:
     place = ZoneInfo(zone)
     after = change_in(place, year) - timedelta(days=1) + timedelta(minutes=minutes)
-    until = after + timedelta(days=3)
+    until = after + timedelta(days=2)
     found = []
     for instant in next_times(str(fields), zone, after, 5000):
         if instant > until:
@@ -85,7 +85,7 @@ def test_each_time_of_the_wall_clock_fires_exactly_once(fields: Fields, zone: st
     assert list(latest_times(str(fields), zone, after, until, 7)) == found[-7:]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     parts=st.tuples(
         *(

@@ -198,7 +198,7 @@ SPANS = st.sampled_from([1, 20, 60, 600, 3600, 7200, 86400, 5 * 86400])
 STEPS = st.lists(st.tuples(SPANS, st.booleans(), st.booleans(), st.sampled_from([0, 1, 9])), max_size=40)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     steps=STEPS,
     expression=st.sampled_from(["30 2 * * *", "*/15 * * * *", "0 7,9 * * 1-5", "59 23 31 12 *"]),

@@ -13,8 +13,8 @@ from lab import Death, Killed, MortalDatabase
 from build import PROJECT, context
 from trainwright.core.errors import TransientBackendError
 from trainwright.core.ids import RunId
+from trainwright.core.occasion import EventState
 from trainwright.core.states import RunState
-from trainwright.core.trigger import EventState
 from trainwright.service import datasets, occasions, triggers
 from trainwright.service.context import Context
 from trainwright.service.firing import Outcome

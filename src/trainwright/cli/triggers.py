@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trainwright.app import App
-    from trainwright.core.trigger import Trigger, TriggerEvent, TriggerSpec
+    from trainwright.core.occasion import Trigger, TriggerEvent
+    from trainwright.core.trigger import TriggerSpec
     from trainwright.service.context import Context
     from trainwright.service.firing import Outcome
     from trainwright.service.triggers import Arming, Listed

@@ -71,15 +71,15 @@ def zones() -> set[str]:
 
 
 def next_times(expression: str, zone: str, after: datetime, count: int) -> tuple[datetime, ...]:
-    """Return the next instants, in UTC, oldest first; fewer than ``count`` where the calendar ends.
+    """Return the next instants, in UTC, oldest first; fewer than ``count`` where the calendar ends. Never raises.
 
     Args:
         expression: that ``check_cron`` has passed.
-        zone: that ``check_zone`` has passed.
+        zone: that ``check_zone`` has passed; one that is not there any more has no times.
         after: aware; an instant that is equal to it does not count.
         count: how many.
     """
-    return tuple(islice(_instants(expression, ZoneInfo(zone), after), count))
+    return tuple(islice(_instants(expression, zone, after), count))
 
 
 def latest_times(expression: str, zone: str, after: datetime, until: datetime, count: int) -> tuple[datetime, ...]:
@@ -91,7 +91,7 @@ def latest_times(expression: str, zone: str, after: datetime, until: datetime, c
     while True:
         since = after if until - after <= look else until - look
         found: list[datetime] = []
-        for instant in _instants(expression, ZoneInfo(zone), since):
+        for instant in _instants(expression, zone, since):
             if instant > until:
                 break
             found.append(instant)
@@ -113,17 +113,18 @@ def instant_of(text: str, zone: str) -> datetime:
         raise ValueError(f"{text!r} is neither a date nor a time: write 2026-03-28 or 2026-03-28T02:30") from error
 
 
-def _instants(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
+def _instants(expression: str, zone: str, after: datetime) -> Iterator[datetime]:
     """Yield each instant at which a matching wall-clock time fires, in order, until the calendar ends."""
     last = after.astimezone(UTC)
     try:
-        for wall in CronSim(expression, last.astimezone(zone).replace(tzinfo=None)):
-            instant = _instant(wall, zone)
+        place = ZoneInfo(zone)
+        for wall in CronSim(expression, last.astimezone(place).replace(tzinfo=None)):
+            instant = _instant(wall, place)
             if instant > last:
                 last = instant
                 yield instant
-    except (OverflowError, ValueError):
-        return  # the year 10000, or nothing for fifty years
+    except (OverflowError, ValueError, LookupError, OSError):
+        return  # the year 10000, nothing for fifty years, or a zone that is not there any more
 
 
 def _instant(wall: datetime, zone: ZoneInfo) -> datetime:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from trainwright.core.cron import latest_times, next_times
+from trainwright.core.occasion import EndedRun, EventState, NewVersion, Trigger, TriggerEvent
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.trigger import EndedRun, EventState, NewVersion, Trigger, TriggerEvent, TriggerKind
+from trainwright.core.trigger import TriggerKind
 
 ON_TIME = timedelta(minutes=5)
 """A time of cron that is taken later than this was missed."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainwright.core.errors import Problem, SpecError, TrainwrightError, TransientBackendError
+from trainwright.core.occasion import EventState, Trigger, TriggerEvent
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Run
-from trainwright.core.trigger import EventState, Trigger, TriggerEvent
 from trainwright.service.context import Context
 from trainwright.service.submit import prepare, submit
 from trainwright.spec.document import Document

@@ -7,7 +7,8 @@ from itertools import takewhile
 
 from trainwright.core.cron import instant_of, next_times
 from trainwright.core.errors import DeniedError, NotFoundError, SpecError
-from trainwright.core.trigger import EventState, Trigger, TriggerEvent, TriggerKind, TriggerState
+from trainwright.core.occasion import EventState, Trigger, TriggerEvent, TriggerState
+from trainwright.core.trigger import TriggerKind
 from trainwright.lifecycle.triggers import cron_event
 from trainwright.service.context import Context
 from trainwright.service.firing import ReadDocument, fire

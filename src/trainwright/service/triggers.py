@@ -8,7 +8,8 @@ from pathlib import Path
 from trainwright.core.cron import next_times
 from trainwright.core.errors import DeniedError, NotFoundError, SpecError
 from trainwright.core.ids import ProjectName, RunId
-from trainwright.core.trigger import Trigger, TriggerEvent, TriggerKind, TriggerSpec, TriggerState
+from trainwright.core.occasion import Trigger, TriggerEvent, TriggerState
+from trainwright.core.trigger import TriggerKind, TriggerSpec
 from trainwright.lifecycle.triggers import circle
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean

@@ -2,8 +2,10 @@
 
 from datetime import datetime, timedelta
 
+from trainwright.core.cron import check_zone
 from trainwright.core.errors import Problem, TransientBackendError
-from trainwright.core.trigger import NewVersion, Trigger, TriggerEvent, TriggerKind, TriggerState
+from trainwright.core.occasion import NewVersion, Trigger, TriggerEvent, TriggerState
+from trainwright.core.trigger import TriggerKind
 from trainwright.lifecycle.triggers import Facts, Fire, Note, due, wakes_at
 from trainwright.service.context import Context
 from trainwright.service.firing import Outcome, ReadDocument, fire
@@ -47,6 +49,7 @@ class Watch:
         with self._context.database.reading() as rows:
             armed = store.triggers(rows, self._context.project, TriggerState.ARMED)
             facts = self._facts(rows, armed)
+        self.trouble = next((found for trigger in armed if (found := _without_zone(trigger))), None)
         decisions = due(armed, facts, now)
         notes = [d for d in decisions if isinstance(d, Note)]
         stale = {note.trigger.address for note in notes if not self._note(note)}
@@ -94,6 +97,17 @@ class Watch:
             return Facts(waiting, versions)
         ended = store.ended_after(rows, self._context.project, max(self._head, min(seqs)))
         return Facts(waiting, versions, ended, store.head_seq(rows))
+
+
+def _without_zone(trigger: Trigger) -> Problem | None:
+    """Return a problem when the zone of a cron trigger has gone, as an update of the zones may have it."""
+    try:
+        if trigger.spec.kind is TriggerKind.CRON:
+            check_zone(trigger.spec.timezone)
+    except ValueError as error:
+        remedy = f"mend timezone: in {trigger.file}, then: tw trigger add {trigger.file}"
+        return Problem("TW1091", f"{error}, so {trigger.address} has no times", remedy=remedy)
+    return None
 
 
 def _farthest(armed: list[Trigger]) -> dict[str, int]:

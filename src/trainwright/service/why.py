@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from trainwright.core.artifact import GateResult
 from trainwright.core.codec import decode_float
 from trainwright.core.ids import StepName, attempt_id
+from trainwright.core.occasion import TriggerEvent
 from trainwright.core.quantity import show_bytes
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView, StepRun
 from trainwright.core.states import AttemptState, StepState
-from trainwright.core.trigger import TriggerEvent
 from trainwright.lifecycle.retry import resources_of
 from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.service.lookup import find_step

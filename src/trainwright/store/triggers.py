@@ -6,18 +6,10 @@ from datetime import datetime
 
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import ProjectName, RunId
+from trainwright.core.occasion import EndedRun, EventState, NewVersion, Trigger, TriggerEvent, TriggerState, address
 from trainwright.core.reasons import Reason
 from trainwright.core.states import RunState
-from trainwright.core.trigger import (
-    EndedRun,
-    EventState,
-    NewVersion,
-    Trigger,
-    TriggerEvent,
-    TriggerSpec,
-    TriggerState,
-    address,
-)
+from trainwright.core.trigger import TriggerSpec
 from trainwright.store.database import Row, Rows, Stale, Value
 from trainwright.store.rows import instant, reason_text
 

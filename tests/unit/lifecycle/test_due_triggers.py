@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 from build import PROJECT
 from trainwright.core.cron import next_times
 from trainwright.core.ids import RunId
+from trainwright.core.occasion import EndedRun, EventState, NewVersion, Trigger, TriggerEvent, TriggerState
 from trainwright.core.states import RunState
-from trainwright.core.trigger import (
-    EndedRun,
-    EventState,
-    NewVersion,
-    RunEnd,
-    Trigger,
-    TriggerEvent,
-    TriggerKind,
-    TriggerSpec,
-    TriggerState,
-)
+from trainwright.core.trigger import RunEnd, TriggerKind, TriggerSpec
 from trainwright.lifecycle.triggers import FAR_BEHIND, MOST_LINKS, Facts, Fire, Note, circle, due, wakes_at
 
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from build import PROJECT, context
 from trainwright.core.errors import DeniedError, NotFoundError, SpecError, TrainwrightError
-from trainwright.core.trigger import Trigger, TriggerState
+from trainwright.core.occasion import Trigger, TriggerState
 from trainwright.service import datasets, triggers
 from trainwright.service.context import Context
 from trainwright.service.triggers import Arming

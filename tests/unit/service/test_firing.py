@@ -11,9 +11,9 @@ import pytest
 
 from build import PROJECT, context
 from trainwright.core.errors import DeniedError, NotFoundError, SpecError
+from trainwright.core.occasion import EventState, TriggerEvent
 from trainwright.core.run import Run
 from trainwright.core.states import RunState
-from trainwright.core.trigger import EventState, TriggerEvent
 from trainwright.lifecycle.triggers import MOST_LINKS
 from trainwright.service import occasions, triggers
 from trainwright.service.context import Context
@@ -274,6 +274,19 @@ def test_the_ends_of_a_backfill_are_on_the_clock_of_the_trigger(tmp_path: Path) 
         for since, until in (("soon", ""), ("2025-12-30", "2025-12-30"), ("2020-01-01", ""), ("2025-12-30", "soon")):
             with pytest.raises(SpecError):
                 ids(since, until)
+
+
+def test_a_zone_that_is_gone_stops_no_other_trigger(tmp_path: Path) -> None:
+    with project(tmp_path, p=NIGHTLY, q=NIGHTLY.replace("pipeline: p", "pipeline: q")) as here:
+        with here.database.writing() as rows:
+            (one,) = [t for t in store.triggers(rows, PROJECT) if t.pipeline == "p"]
+            store.put(rows, replace(one, spec=replace(one.spec, timezone="Europe/Atlantis")))
+        here.clock.sleep(86400)
+        watch = Watch(here, read)
+        assert [o.trigger.pipeline for o in watch.look()] == ["q"]
+        assert watch.trouble is not None
+        assert "there is no time zone 'Europe/Atlantis', so triggers/p/cron-1 has no times" in watch.trouble.message
+        assert triggers.listed(here)[0].next == ()
 
 
 def test_a_long_backlog_is_started_in_parts(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ _REMOVABLE = f"""
 version (and so none that an alias points or ever pointed at), and no other run reads what it made."""
 
 _TABLES = ("metric", "attempt_input", "output", "attempt", "step", "outbox", "event")
-"""What belongs to a run, in the order in which it can go."""
+"""What belongs to a run, in the order in which it can go. The event of a trigger that a run was started for stays: its
+id keeps it from being run again."""
 
 
 class Over(NamedTuple):

@@ -11,6 +11,7 @@ import pytest
 
 from build import PROJECT, context
 from trainwright.core.errors import DeniedError, NotFoundError, SpecError
+from trainwright.core.ids import RunId
 from trainwright.core.occasion import EventState, TriggerEvent
 from trainwright.core.run import Run
 from trainwright.core.states import RunState
@@ -22,7 +23,7 @@ from trainwright.service.watching import Watch
 from trainwright.service.why import story_lines
 from trainwright.spec.document import Document
 from trainwright.spec.load import load
-from trainwright.store import journal, runs
+from trainwright.store import journal, retention, runs
 from trainwright.store import triggers as store
 
 STEPS = 'steps: {a: {run: "true"}}\n'
@@ -322,3 +323,15 @@ def test_what_happens_while_a_trigger_is_paused_starts_nothing_later(tmp_path: P
         assert watch.look() == []
         triggers.resume(here, "q")
         assert watch.look() == []
+
+
+def test_an_event_outlives_its_run_and_is_not_run_again(tmp_path: Path) -> None:
+    with project(tmp_path, p=HOOK) as here:
+        first = call(here, "D")
+        call(here, "E")
+        end_all(here)
+        with here.database.writing() as rows:
+            rows.write("UPDATE run SET finished_at = submitted_at", {})
+            assert retention.remove_run(rows, RunId(first or ""), here.clock.now(), "ada")
+        assert call(here, "D") == first
+        assert len(started(here)) == 1

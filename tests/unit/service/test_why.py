@@ -117,6 +117,15 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
         {"until": "auc > 1", "rounds": 3, "values": {"auc": 0.5}},
         "auc > 1 did not hold after 3 rounds (auc = 0.5)", "allow more rounds in loop: max_rounds",
     ),
+    "not-triggered": (
+        {"message": "no dataset is called d", "remedy": "add it"},
+        "no run was started: no dataset is called d", "add it",
+    ),
+    "chain-too-long": (
+        {"depth": 9, "most": 8},
+        "no run was started: it would be number 9 in a chain of runs that start one another; 8 are the most",
+        "take a run: trigger out of the circle, or pause one: tw trigger pause TRIGGER",
+    ),
     "step-failed": (
         {"step": "a", "cause": "the command crashed with SIGSEGV"},
         "the step a failed: the command crashed with SIGSEGV", "",

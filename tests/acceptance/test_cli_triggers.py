@@ -84,7 +84,7 @@ def test_a_watcher_that_is_killed_is_followed_by_another_and_nothing_is_lost_or_
     first = tw.start("up")
     assert ["→ prepare #1" in first.stdout.readline(), "→ train #2" in first.stdout.readline()] == [True, True]
     second = tw.run("up", code=1)
-    assert "error[TW5301]" in second.err
+    assert "error[TW5401]" in second.err
     first.send_signal(signal.SIGKILL)
     ended(first)
     add_version(tw, "two")

@@ -42,7 +42,7 @@ def up(
     with session() as app, only_watcher(app, patience_s=1.0) as alone:
         if not alone:
             raise ConflictError(
-                "TW5301",
+                "TW5401",
                 "another tw up watches over the triggers of this project already",
                 where=str(app.settings.home),
                 remedy="let it watch: tw trigger add FILE arms more, tw trigger ls shows what it does",

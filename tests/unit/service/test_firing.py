@@ -224,6 +224,19 @@ def test_the_end_of_a_run_starts_the_next_and_both_tell_of_it(tmp_path: Path) ->
         )  # fmt: skip
 
 
+def test_a_run_that_ends_again_after_a_retry_is_the_same_event(tmp_path: Path) -> None:
+    with project(tmp_path, p=HOOK, q="pipeline: q\ntriggers: {run: p, on: any}\n" + STEPS) as here:
+        watch = Watch(here, read)
+        call(here, "D")
+        end_all(here, RunState.FAILED)
+        assert len(watch.look()) == 1
+        with here.database.writing() as rows:
+            rows.write("UPDATE run SET state = 'running' WHERE pipeline = 'p'", {})
+        end_all(here)
+        assert watch.look() == []
+        assert len(started(here)) == 2
+
+
 def test_a_chain_that_nobody_saw_coming_ends_with_a_reason(tmp_path: Path) -> None:
     with project(tmp_path, p=HOOK, q="pipeline: q\ntriggers: {run: p}\n" + STEPS) as here:
         with here.database.writing() as rows:  # as no file may: the circle is closed behind the check

@@ -72,7 +72,7 @@ def run_mortal(folder: str) -> None:
     if mine or recording:
         within(points)
     points.here("before run")
-    runner.run(folder)
+    runner.run(folder, os.environb)
     points.here("after run")
     if recording:
         note(f"{FOLDER}/points", f"runner {step} {len(points.seen)}")

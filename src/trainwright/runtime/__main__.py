@@ -18,7 +18,7 @@ def main() -> None:
     if verb == "run":
         from trainwright.runtime.runner import run
 
-        run(place)
+        run(place, os.environb)
     else:
         from trainwright.runtime.supervisor import supervise
 

@@ -36,6 +36,24 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
+def read(path: str) -> bytes:
+    """Return the bytes of a file; cheaper than a file object.
+
+    Raises:
+        OSError: there is none, or it cannot be read.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts: list[bytes] = []
+        while True:
+            part = os.read(fd, 1 << 14)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    finally:
+        os.close(fd)
+
+
 def replace(path: str, data: bytes) -> None:
     """Give ``path`` this content, durably; readers see the old or the new one."""
     draft = _draft(path, data)
@@ -50,6 +68,25 @@ def create(path: str, data: bytes, *, durable: bool = True) -> bool:
         return False
     if durable:
         sync_folder(os.path.dirname(path))
+    return True
+
+
+def complete(draft: str, path: str, data: bytes) -> bool:
+    """Do what a durable ``create`` does with a draft that may be there already, and with it the room it needs.
+
+    Nothing is unlinked unless ``path`` exists: a file system without a journal looks, for each new file, past all that
+    were deleted within the last minutes.
+    """
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        write_all(fd, data)
+        os.ftruncate(fd, len(data))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    if not _name(draft, path):
+        return False
+    sync_folder(os.path.dirname(path))
     return True
 
 

@@ -9,6 +9,7 @@ from trainwright.runtime.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _OWN = b"TW_"
@@ -74,7 +75,9 @@ def argv(command: dict[str, Any], renderer: Renderer, path: bytes) -> list[bytes
     return [_find(words[0], path), *words[1:]]
 
 
-def build(order: dict[str, Any], folder: str, places: Workspace, renderer: Renderer) -> dict[bytes, bytes]:
+def build(
+    order: dict[str, Any], folder: str, inherited: Mapping[bytes, bytes], places: Workspace, renderer: Renderer
+) -> dict[bytes, bytes]:
     """Return the whole environment of the command.
 
     Inherited, then ours as defaults, then the author's ``env:``, then what nobody may change: ``TW_*`` and the devices.
@@ -83,7 +86,7 @@ def build(order: dict[str, Any], folder: str, places: Workspace, renderer: Rende
         ValueError: see :meth:`Renderer.render`.
     """
     job = order["job"]
-    env = {k: v for k, v in os.environb.items() if not k.startswith(_OWN)}
+    env = {k: v for k, v in inherited.items() if not k.startswith(_OWN)}
     first = os.pathsep.join(order.get("path", ())).encode("utf-8", "surrogateescape")
     rest = env.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin")
     env[b"PATH"] = first + b":" + rest if first else rest

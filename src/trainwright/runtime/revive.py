@@ -12,19 +12,21 @@ from trainwright.runtime import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
-def revive(engine: dict[str, Any]) -> bool:
+def revive(engine: dict[str, Any], env: Mapping[bytes, bytes]) -> bool:
     """Start an engine unless one is alive; tell whether one was started.
 
     Args:
-        engine: of the order: ``identity`` of the process that started the attempt, ``argv`` and ``env`` (added to ours)
-            of an engine, ``lock`` that a background engine holds, ``log`` that takes its output.
+        engine: of the order: ``identity`` of the process that started the attempt, ``argv`` and ``env`` of an engine,
+            ``lock`` that a background engine holds, ``log`` that takes its output.
+        env: what the engine's own is added to.
     """
     if tree.is_alive(engine["identity"]) or _is_held(engine["lock"]):
         return False
-    env = {**os.environ, **engine["env"]}
+    whole = {**env, **{os.fsencode(k): os.fsencode(v) for k, v in engine["env"].items()}}
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -32,7 +34,7 @@ def revive(engine: dict[str, Any]) -> bool:
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     try:
-        os.posix_spawn(engine["argv"][0], engine["argv"], env, file_actions=actions, setsid=True, setsigmask=[])
+        os.posix_spawn(engine["argv"][0], engine["argv"], whole, file_actions=actions, setsid=True, setsigmask=[])
     except OSError:
         return False  # the installation is gone: the next command of a person has to do it
     return True

@@ -17,6 +17,7 @@ from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 POLL_S = 0.05
@@ -25,7 +26,7 @@ POLL_S = 0.05
 STRAY_GRACE_S = 2.0
 """Between TERM and KILL for what the command left behind when it ended."""
 
-_RESERVE_BYTES = 1 << 16
+_RESERVE, _RESERVE_BYTES = "reserve", 1 << 16
 _PATIENCE_S = 60.0
 
 
@@ -46,33 +47,38 @@ class Outcome:
         self.outputs: dict[str, Any] = {}
 
 
-def run(folder: str) -> None:
+def run(folder: str, env: Mapping[bytes, bytes]) -> None:
     """Run the attempt in ``folder`` and write its result; nothing happens when somebody else has taken it.
+
+    Args:
+        folder: of the attempt.
+        env: environment of whoever asked for it.
 
     Raises:
         OSError: the folder cannot be read, or the result cannot be written.
     """
     tree.hold_signals()
     folder = os.path.abspath(folder)
-    with open(os.path.join(folder, "job.json"), "rb") as file:
-        order = plainjson.loads(file.read())
+    order = plainjson.loads(atomic.read(os.path.join(folder, "job.json")))
     facts = {**tree.identity(os.getpid()), "at": instant()}
     if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts), durable=False):
         return  # not durable: after a crash of the machine no runner is left to be known
     _reserve(folder)
-    attempt = _Attempt(folder, order)
+    attempt = _Attempt(folder, order, env)
     outcome = attempt.carry_out()
     _conclude(folder, attempt.result(outcome))
     if order.get("engine"):
-        revive.revive(order["engine"])
+        revive.revive(order["engine"], env)
 
 
 class _Attempt:
     """One attempt under way."""
 
-    def __init__(self, folder: str, order: dict[str, Any]) -> None:
+    def __init__(self, folder: str, order: dict[str, Any], env: Mapping[bytes, bytes]) -> None:
         self._folder = folder
         self._order = order
+        self._env = env
+        self._stop = os.path.join(folder, "stop")
         self._job: dict[str, Any] = order["job"]
         self._tree = tree.Tree(b"TW_ATTEMPT_DIR=" + os.fsencode(folder))
         self._started_at: str | None = None
@@ -121,7 +127,7 @@ class _Attempt:
         try:
             places = workspace.prepare(self._folder, self._job, self._order["store"])
             renderer = environment.Renderer(places, environment.checkpoint_folder(self._order, self._folder))
-            env = environment.build(self._order, self._folder, places, renderer)
+            env = environment.build(self._order, self._folder, self._env, places, renderer)
             argv = environment.argv(self._job["command"], renderer, env[b"PATH"])
             os.chdir(places.cwd)
         except (ContentError, ValueError, OSError) as error:
@@ -250,12 +256,11 @@ class _Attempt:
             )
 
     def _is_stopped(self) -> bool:
-        return os.path.exists(os.path.join(self._folder, "stop"))
+        return os.path.exists(self._stop)
 
     def _why(self) -> str:
         try:
-            with open(os.path.join(self._folder, "stop"), "rb") as file:
-                return file.read().decode("utf-8", "replace").strip()
+            return atomic.read(self._stop).decode("utf-8", "replace").strip()
         except OSError:
             return "the runner was told to end (SIGTERM)"
 
@@ -264,7 +269,9 @@ def raise_open_files() -> None:
     """Allow as many open files as we may: the customary 1024 are few for loaders of data with many workers."""
     import resource
 
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError):  # unlimited is more than the kernel gives
@@ -302,13 +309,13 @@ def explain(error: Exception) -> str:
 def instant() -> str:
     """Return the present instant, ISO 8601 in UTC with microseconds."""
     whole, nanos = divmod(time.time_ns(), 10**9)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{nanos // 1000:06d}+00:00"
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%06d+00:00" % (*time.gmtime(whole)[:6], nanos // 1000)
 
 
 def _reserve(folder: str) -> None:
-    """Hold some room, so that a disk filled by the command can still take the result."""
+    """Hold some room, so that a disk filled by the command can still take the result: it becomes the result."""
     try:
-        fd = os.open(os.path.join(folder, "reserve"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(os.path.join(folder, _RESERVE), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError:
         return
     try:
@@ -321,13 +328,11 @@ def _reserve(folder: str) -> None:
 
 def _conclude(folder: str, result: dict[str, Any]) -> None:
     """Write the result, once; on a full disk wait for room rather than lose it."""
-    reserve = os.path.join(folder, "reserve")
-    if os.path.exists(reserve):
-        os.unlink(reserve)
+    data = atomic.encode(result)
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            atomic.create(os.path.join(folder, "result.json"), atomic.encode(result))
+            atomic.complete(os.path.join(folder, _RESERVE), os.path.join(folder, "result.json"), data)
         except OSError as error:  # noqa: PERF203 - once in half a second
             if time.monotonic() >= deadline:
                 raise

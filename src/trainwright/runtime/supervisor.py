@@ -99,7 +99,6 @@ def _prepare() -> None:
     """Load what runners need, and keep forks cheap: nothing is collected, nothing is touched."""
     import gc
     import resource
-    import signal
     import traceback
 
     from trainwright.runtime import checkout, checkpoint, content, runner, tree
@@ -116,9 +115,8 @@ def _prepare() -> None:
         runner,
         tree,
     )
-    signal.signal(signal.SIGCHLD, _reap)  # interrupts the wait for the next request
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    tree.on_end_of_child(_reap)  # interrupts the wait for the next request
+    tree.ignore_terminal()
     gc.disable()
     gc.freeze()
 
@@ -182,24 +180,21 @@ def _exactly(peer: socket.socket, count: int) -> bytes:
 def _become_runner(folder: str, env: dict[bytes, bytes], sockets: tuple[socket.socket, ...]) -> None:
     """Carry out an attempt in the forked child; never returns."""
     import gc
-    import signal
+
+    from trainwright.runtime import runner, tree
 
     code = 1
     try:
         gc.enable()
         os.setsid()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        tree.on_end_of_child(None)
         for one in sockets:
             one.close()
         log = os.open(os.path.join(folder, "runner.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
-        os.environb.clear()
-        os.environb.update(env)
-        from trainwright.runtime.runner import run
-
-        run(folder)
+        runner.run(folder, env)
         code = 0
     except BaseException:  # noqa: BLE001 - the top of this process; its log is all there is to tell
         import traceback

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from trainwright.runtime import atomic
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
@@ -125,8 +127,7 @@ def pids() -> Iterator[int]:
 def stat_fields(pid: int) -> list[bytes]:
     """Return the fields of ``/proc/PID/stat`` from the third on (state, ppid, …); empty when it is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2].split()
+        return atomic.read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
     except OSError:
         return []
 
@@ -157,8 +158,18 @@ def send(pid: int, number: int) -> None:
 def hold_signals() -> None:
     """Block what :data:`SIGNALS` names, and ignore the terminal: INT and HUP are not meant for the runner."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    ignore_terminal()
+
+
+def ignore_terminal() -> None:
+    """Ignore INT and HUP."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def on_end_of_child(call: Callable[..., object] | None) -> None:
+    """Have ``call`` called whenever a child may have ended; None for nothing."""
+    signal.signal(signal.SIGCHLD, call or signal.SIG_DFL)
 
 
 def next_signal(seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""The folders of an attempt: inputs, a private copy of the code, and where outputs go."""
+"""The folders of an attempt: inputs and outputs, if it has any, and a private copy of the code."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def prepare(folder: str, job: dict[str, Any], store: str) -> Workspace:
         OSError: a folder cannot be made.
     """
     inputs = {}
-    for name in ("inputs", "outputs", "work"):
-        os.makedirs(os.path.join(folder, name), exist_ok=True)
+    work = _make(folder, "work")
+    for name in ("inputs", "outputs"):
+        if job[name] or (name == "inputs" and job.get("collections")):
+            _make(folder, name)
     for item in job["inputs"]:
         from trainwright.runtime.checkout import checkout
 
@@ -56,7 +58,6 @@ def prepare(folder: str, job: dict[str, Any], store: str) -> Workspace:
     for name, collection in job.get("collections", {}).items():
         inputs[name] = collect(os.path.join(folder, "inputs", one_name(name)), collection, inputs)
     outputs = {name: os.path.join(folder, "outputs", one_name(name)) for name in sorted(job["outputs"])}
-    work = os.path.join(folder, "work")
     if job["code"]:
         return Workspace(_bring_code(work, job["code"], store), inputs, outputs)
     return Workspace(work, inputs, outputs)
@@ -87,6 +88,15 @@ def collect(path: str, collection: dict[str, Any], inputs: dict[str, str]) -> st
     width = max((len(number) for number, _ in places), default=1)
     for number, place in places:
         os.symlink(place, os.path.join(path, number.zfill(width)))
+    return path
+
+
+def _make(folder: str, name: str) -> str:
+    path = os.path.join(folder, name)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return path
     return path
 
 

@@ -290,8 +290,8 @@ def test_the_runner_loads_little(bench: Any) -> None:
 def test_processes_are_found_by_their_mark_where_the_kernel_hands_out_no_orphans(bench: Any) -> None:
     job = Draft().shell("setsid bash -c 'echo $$ > stray; exec sleep 600' & while [ ! -s stray ]; do sleep 0.01; done")
     folder = bench.order(job)
-    script = "import sys; from trainwright.runtime import runner, tree; tree._become_subreaper = bool; "
-    script += "runner.run(sys.argv[1])"
+    script = "import os, sys; from trainwright.runtime import runner, tree; tree._become_subreaper = bool; "
+    script += "runner.run(sys.argv[1], os.environb)"
     subprocess.run([sys.executable, "-c", script, folder], check=True, timeout=30)
     assert bench.result(folder)["cause"] == "exited"
     assert left(folder) == []

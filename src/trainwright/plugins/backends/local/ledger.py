@@ -76,8 +76,7 @@ class Ledger:
                 left = take(left, one.asked, one.devices)
             if others and left.is_over:
                 return tuple(sorted(one.label for one in others))
-            self._clear()
-            self._write(lease)
+            self._write(lease, self._clear())
         return ()
 
     def _all(self) -> list[Lease]:
@@ -98,16 +97,27 @@ class Ledger:
         except (OSError, ValueError, TypeError, AttributeError):
             return None  # another user's broken file must not stop us
 
-    def _clear(self) -> None:
-        """Remove leases of our own that count no more."""
+    def _clear(self) -> str:
+        """Remove leases of our own that count no more, but for one that is left to be written over; return its name."""
+        spent = ""
         for name, lease in list(self._read.items()):
             if name.startswith(self._own) and not is_living(lease):
-                (self._folder / name).unlink(missing_ok=True)
+                if spent:
+                    (self._folder / name).unlink(missing_ok=True)
+                spent = spent or name
                 del self._read[name]
+        return spent
 
-    def _write(self, lease: Lease) -> None:
+    def _write(self, lease: Lease, spent: str) -> None:
+        """Write a lease, whole or not at all, in the place of one that is spent.
+
+        A file that is used again is neither deleted nor made: see ``atomic.complete``.
+        """
         name = f"{self._own}{sha256(lease.folder.encode()).hexdigest()[:24]}.json"
         draft = self._folder / f"{name}.{os.getpid()}.tmp"
+        if spent:
+            with contextlib.suppress(FileNotFoundError):
+                (self._folder / spent).rename(draft)
         draft.write_text(canonical_json(lease), encoding="utf-8")
         draft.rename(self._folder / name)
         self._read[name] = lease

@@ -1,7 +1,7 @@
 """The runtime as one file that travels with the job: ``runtime-<digest>.pyz``.
 
 It holds the sources and, for the interpreter that built it, their byte code: another one passes over that and compiles.
-Put on ``PYTHONPATH`` it lets ``import trainwright as tw`` work in any environment of the user's.
+The folder beside it, put on ``PYTHONPATH``, lets ``import trainwright as tw`` work in any environment of the user's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 from trainwright.runtime import atomic
 
 _MAIN = "from trainwright.runtime.__main__ import main\n\nmain()\n"
+
+_BEHIND = '__path__.append(os.path.dirname(os.path.dirname(__file__)) + ".pyz/trainwright")\n'
 
 _PACKAGE = '''"""trainwright inside a job: the calls a script may use."""
 
@@ -31,7 +33,7 @@ def _whole():
     return []
 
 
-__path__[:0] = _whole()
+{path}__path__[:0] = _whole()
 
 
 def __getattr__(name):
@@ -66,9 +68,29 @@ def build(folder: str, version: str) -> str:
     return path
 
 
+def front(path: str, version: str) -> str:
+    """Return the folder for ``PYTHONPATH`` beside the bundle at ``path``; made when absent.
+
+    The bundle itself would do, but each interpreter that starts in a job would read its directory of contents, whether
+    it imports us or not: as much as a folder costs seven times over.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    folder = os.path.splitext(path)[0]
+    package = os.path.join(folder, "trainwright", "__init__.py")
+    if not os.path.exists(package):
+        os.makedirs(os.path.dirname(package), exist_ok=True)
+        atomic.create(package, _PACKAGE.format(version=version, path=_BEHIND).encode())
+    return folder
+
+
 def _members(version: str) -> list[tuple[str, bytes]]:
     here = os.path.dirname(os.path.abspath(__file__))
-    found = [("__main__.py", _MAIN.encode()), ("trainwright/__init__.py", _PACKAGE.format(version=version).encode())]
+    found = [
+        ("__main__.py", _MAIN.encode()),
+        ("trainwright/__init__.py", _PACKAGE.format(version=version, path="").encode()),
+    ]
     for name in sorted(os.listdir(here)):
         if name.endswith(".py"):
             with open(os.path.join(here, name), "rb") as file:

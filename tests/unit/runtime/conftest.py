@@ -32,7 +32,14 @@ class Bench:
         """Write the order; return the attempt's folder."""
         folder = self.root / job.attempt
         folder.mkdir(parents=True)
-        order = {"format": 1, "job": job, "store": self.store, "path": (), "library": self.library, **more}
+        order = {
+            "format": 1,
+            "job": job,
+            "store": self.store,
+            "path": (),
+            "library": bundle.front(self.library, "0.0"),
+            **more,
+        }
         (folder / "job.json").write_text(canonical_json(order), encoding="utf-8")
         return folder
 

@@ -174,6 +174,12 @@ def test_the_bundle_offers_the_calls_and_lets_the_whole_installation_go_first(tm
     alone = "import trainwright as tw; print(tw.__version__, tw.log.__module__, sorted(tw.__all__), tw.__path__[0])"
     out = subprocess.check_output([sys.executable, "-S", "-c", alone], env=env, text=True)
     assert out == f"1.2.3 trainwright.runtime.calls {sorted(set(tw.__all__) - tw._READING)} {built}/trainwright\n"
+    front = bundle.front(built, "1.2.3")
+    behind = {**os.environ, "PYTHONPATH": front}
+    out = subprocess.check_output([sys.executable, "-S", "-c", alone], env=behind, text=True)
+    assert out == f"1.2.3 trainwright.runtime.calls {sorted(set(tw.__all__) - tw._READING)} {front}/trainwright\n"
     whole = "import trainwright as tw, trainwright.core.ids; print(tw.log.__code__.co_filename)"
+    out = subprocess.check_output([sys.executable, "-c", whole], env=behind, text=True)
+    assert Path(out.strip()).is_file()
     out = subprocess.check_output([sys.executable, "-c", whole], env=env, text=True)
     assert Path(out.strip()).is_file()

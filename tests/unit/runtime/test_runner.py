@@ -208,7 +208,7 @@ def test_the_environment_is_ours_where_it_must_be_and_the_authors_elsewhere(benc
     assert (env["KEPT"], env["TW_RUN_ID"], env["PYTHONUNBUFFERED"]) == ("inherited", "run1", "0")
     assert (env["OMP_NUM_THREADS"], env["CUDA_VISIBLE_DEVICES"]) == ("1", "")
     assert env["PATH"].startswith("/first/bin:")
-    assert env["PYTHONPATH"].endswith(bench.library)
+    assert env["PYTHONPATH"].endswith(bench.library.removesuffix(".pyz"))
     assert env["TW_ATTEMPT_DIR"] == str(result["folder"])
     given = bench.run(Draft(number=2, devices=(0, 2)).shell('echo "$CUDA_VISIBLE_DEVICES"'))
     assert given["log"] == "0,2\n"

@@ -44,7 +44,7 @@ class LocalBackend:
         self._root = settings.root.absolute()
         self._content_root = settings.content_root.absolute()
         self._ledger = None if settings.ledger is None else Ledger(settings.ledger, str(self._root))
-        self._bundle = ""
+        self._bundle = self._library = ""
         self._node: Node | None = None
         self._launched_at = -_IN_FLIGHT_S
         self._identity = tree.identity(os.getpid())
@@ -82,7 +82,7 @@ class LocalBackend:
                 "job": job,
                 "store": str(self._content_root),
                 "path": self._settings.path,
-                "library": self._build(),
+                "library": self._front(),
                 "checkpoints": str(folder.parent / "checkpoints"),
                 "engine": self._engine(),
             }
@@ -267,6 +267,12 @@ class LocalBackend:
         if not self._bundle:
             self._bundle = bundle.build(str(self._root / ".runtime"), trainwright.__version__)
         return self._bundle
+
+    def _front(self) -> str:
+        """Return the folder that goes on the ``PYTHONPATH`` of commands; looked up once a process."""
+        if not self._library:
+            self._library = bundle.front(self._build(), trainwright.__version__)
+        return self._library
 
     def _order(self, folder: Path) -> dict[str, Plain]:
         """Return the order of an attempt; empty when a power cut took it."""

@@ -47,13 +47,14 @@ def run(
     from trainwright.cli.pipeline import overrides, show_plan
     from trainwright.cli.session import session
     from trainwright.cli.watch import Interrupts
+    from trainwright.service.checked import FOLDER
     from trainwright.service.documents import read_document
     from trainwright.service.submit import prepare, submit
 
     with session() as app:
         if not dry_run:
             app.context.backend.warm_up()
-        document = read_document(Path(file), file)
+        document = read_document(Path(file), file, app.settings.home / FOLDER)
         for warning in document.warnings:
             output.say(f"warning: {warning}")
         folder = Path(file).parent.absolute()

@@ -7,29 +7,30 @@ from pathlib import Path
 
 from trainwright.core.errors import NotFoundError, SpecError
 from trainwright.core.quantity import show_bytes
+from trainwright.service.checked import load
 from trainwright.service.nearest import did_you_mean
 from trainwright.spec.document import Document
-from trainwright.spec.load import load
 
 LARGEST_BYTES = 2**20
 """Of a pipeline file; whatever is larger was not meant to be one."""
 
 
-def read_document(path: Path, name: str) -> Document:
+def read_document(path: Path, name: str, kept: Path | None = None) -> Document:
     """Read and check a pipeline file, and the files that its steps use.
 
     Args:
         path: of the file.
         name: as the person typed it.
+        kept: folder that remembers checked files; None = check them in any case.
 
     Raises:
         NotFoundError: there is no such file.
         SpecError: it, or a file that it uses, is not a pipeline, or files use one another in a circle.
     """
-    return _with_subs(load(_text(path, name), name), path, ())
+    return _with_subs(load(_text(path, name), name, kept), path, (), kept)
 
 
-def _with_subs(document: Document, path: Path, above: tuple[Path, ...]) -> Document:
+def _with_subs(document: Document, path: Path, above: tuple[Path, ...], kept: Path | None) -> Document:
     """Return a document with the files that its steps use, theirs too."""
     above = (*above, path.resolve())
     subs: dict[str, Document] = {}
@@ -52,7 +53,7 @@ def _with_subs(document: Document, path: Path, above: tuple[Path, ...]) -> Docum
         except NotFoundError as error:
             problem = error.problem
             raise SpecError(problem.code, problem.message, where=where, remedy=problem.remedy) from error
-        subs[spec.uses] = _with_subs(load(text, name), target, above)
+        subs[spec.uses] = _with_subs(load(text, name, kept), target, above, kept)
     return replace(document, subs=subs) if subs else document
 
 

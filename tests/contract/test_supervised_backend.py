@@ -80,6 +80,7 @@ def test_a_runner_is_forked_by_the_supervisor_with_the_environment_of_who_asked(
     pid = serving(backend, sockets)
     monkeypatch.setenv("COLOUR", "blue")
     job = Draft(step="colour").shell('echo "$COLOUR"; ps -o ppid= -p "$PPID"')
+    backend = LocalBackend(backend._settings)  # the environment is that of the process when it opened the backend
     backend.start(job)
     await_end(backend, job.attempt)
     colour, parent = (backend.folder(job.attempt) / "log").read_text().split()

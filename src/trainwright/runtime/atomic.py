@@ -90,6 +90,15 @@ def complete(draft: str, path: str, data: bytes) -> bool:
     return True
 
 
+def append(path: str, data: bytes) -> None:
+    """Add to the end of a file, which is made when absent; not durable."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        write_all(fd, data)
+    finally:
+        os.close(fd)
+
+
 def write_new(path: str, data: bytes) -> bool:
     """Write a new file in place; tell whether it was us who made it.
 

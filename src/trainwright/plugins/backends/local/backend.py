@@ -4,6 +4,7 @@ All that is known of an attempt is in its folder ``<root>/<run>/<step>/<number>/
 is the order, ``runner.json`` says who carries it out, ``result.json`` is the end.
 """
 
+import contextlib
 import os
 import signal
 import time
@@ -48,6 +49,7 @@ class LocalBackend:
         self._node: Node | None = None
         self._launched_at = -_IN_FLIGHT_S
         self._identity = tree.identity(os.getpid())
+        self._environment = {k: v for k, v in os.environb.items() if not k.startswith(b"TW_")}
         self._watching = Watching()
         self._folders: dict[AttemptId, Path] = {}
         self._began: dict[AttemptId, datetime] = {}
@@ -75,7 +77,7 @@ class LocalBackend:
 
     def start(self, job: JobSpec) -> None:
         """See ``Backend.start``."""
-        folder = self.folder(job.attempt)
+        folder = str(self.folder(job.attempt))
         try:
             order = {
                 "format": 1,
@@ -83,15 +85,15 @@ class LocalBackend:
                 "store": str(self._content_root),
                 "path": self._settings.path,
                 "library": self._front(),
-                "checkpoints": str(folder.parent / "checkpoints"),
+                "checkpoints": f"{os.path.dirname(folder)}/checkpoints",  # noqa: PTH120 - texts: a start for each step
                 "engine": self._engine(),
             }
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._take_room(job, folder)
             text = canonical_json(order).encode()
-            if not atomic.write_new(str(folder / "job.json"), text) and not self._order(folder):
-                atomic.replace(str(folder / "job.json"), text)  # a power cut took the bytes of the first
-            if not (folder / "runner.json").exists():
+            if not atomic.write_new(f"{folder}/job.json", text) and not self._order(folder):
+                atomic.replace(f"{folder}/job.json", text)  # a power cut took the bytes of the first
+            if not os.path.exists(f"{folder}/runner.json"):  # noqa: PTH110 - as above
                 self._spawn(job.attempt, folder)
         except OSError as error:
             raise BackendError(
@@ -118,16 +120,16 @@ class LocalBackend:
             self._node = machine.node(self._settings.inventory)
         return self._node
 
-    def _take_room(self, job: JobSpec, folder: Path) -> None:
+    def _take_room(self, job: JobSpec, folder: str) -> None:
         """Enter the attempt in the machine's ledger.
 
         Raises:
             TransientBackendError: another project took the room since the scheduler looked.
         """
-        if self._ledger is None or (folder / "runner.json").exists():
+        if self._ledger is None or os.path.exists(f"{folder}/runner.json"):  # noqa: PTH110 - as in start
             return
         label = f"{job.pipeline}/{job.step} in {self._root.parent}"
-        lease = Lease(str(self._root), str(folder), label, job.resources, job.devices, time.time())
+        lease = Lease(str(self._root), folder, label, job.resources, job.devices, time.time())
         in_the_way = self._ledger.take(lease, self._machine())
         if in_the_way:
             raise TransientBackendError(
@@ -160,7 +162,7 @@ class LocalBackend:
             return None
         runner = record.runner(folder)
         if runner is None:
-            return self._await_runner(attempt, folder) if self._order(folder) else None
+            return self._await_runner(attempt, folder) if self._order(str(folder)) else None
         if tree.is_alive(runner):
             self._watching.add(attempt, int(str(runner["pid"])))
             return Running(attempt, self._since(attempt, folder))
@@ -209,18 +211,17 @@ class LocalBackend:
                 self._began[attempt] = known
         return known
 
-    def _spawn(self, attempt: AttemptId, folder: Path) -> None:
+    def _spawn(self, attempt: AttemptId, folder: str) -> None:
         """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
-        with (folder / "spawned").open("ab") as file:
-            file.write(b".")
+        atomic.append(f"{folder}/spawned", b".")
         library = self._build()
         socket = self._socket(library)
-        pid = 0 if socket is None else supervisor.request(socket, str(folder), _clean_environment())
+        pid = 0 if socket is None else supervisor.request(socket, folder, self._environment)
         if pid:
             self._watching.add(attempt, pid)
             return
         self._reap()
-        self._children[attempt] = pid = self._detached([library, "run", str(folder)], folder / "runner.log")
+        self._children[attempt] = pid = self._detached([library, "run", folder], f"{folder}/runner.log")
         self._watching.add(attempt, pid)
         if socket is not None:
             self._launch(library, socket)
@@ -238,18 +239,18 @@ class LocalBackend:
         if now - self._launched_at < _IN_FLIGHT_S:
             return
         self._launched_at = now
-        pid = self._detached([library, "supervise", socket], Path(socket).with_suffix(".log"))
+        pid = self._detached([library, "supervise", socket], f"{socket.removesuffix('.sock')}.log")
         self._children[AttemptId(f"supervisor {pid}")] = pid
 
-    def _detached(self, words: list[str], log: Path) -> int:
+    def _detached(self, words: list[str], log: str) -> int:
         """Start the runtime in a session of its own; return its pid."""
         return os.posix_spawn(
             self._settings.python,
             [self._settings.python, "-I", "-S", "-B", *words],
-            _clean_environment(),
+            self._environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsid=True,
@@ -274,9 +275,9 @@ class LocalBackend:
             self._library = bundle.front(self._build(), trainwright.__version__)
         return self._library
 
-    def _order(self, folder: Path) -> dict[str, Plain]:
+    def _order(self, folder: str) -> dict[str, Plain]:
         """Return the order of an attempt; empty when a power cut took it."""
-        return record.read(folder / "job.json") or {}
+        return record.read(f"{folder}/job.json") or {}
 
     def _reap(self) -> None:
         """Collect runners of ours that have ended."""
@@ -297,7 +298,7 @@ class LocalBackend:
         if died or time.time() - since > _IN_FLIGHT_S:
             self._watching.drop(attempt)
             if tries < _TRIES:
-                self._spawn(attempt, folder)
+                self._spawn(attempt, str(folder))
             elif atomic.create(str(folder / "runner.json"), atomic.encode({"pid": None})):
                 return self._conclude(attempt, folder, "not-started", f"no runner came up; see {folder}/runner.log")
         return Running(attempt, record.started_at(folder))
@@ -326,13 +327,19 @@ class LocalBackend:
         if facts is None:
             return None
         path = str(folder / "result.json")
-        if not atomic.create(path, atomic.encode(facts)) and record.read(folder / "result.json") is None:
+        if not atomic.create(path, atomic.encode(facts)) and record.read(str(folder / "result.json")) is None:
             atomic.replace(path, atomic.encode(facts))  # of a dead runner, and broken: whoever comes first mends it
         return record.result(folder, attempt)
 
 
-def _clean_environment() -> dict[bytes, bytes]:
-    return {k: v for k, v in os.environb.items() if not k.startswith(b"TW_")}
+def make_folder(path: str) -> None:
+    """Make a folder, and those above it; harmless to repeat. Most often only the one above is missing."""
+    for place in (os.path.dirname(path), path):  # noqa: PTH120 - texts, as in start
+        with contextlib.suppress(FileExistsError):
+            try:
+                os.mkdir(place)  # noqa: PTH102 - as above
+            except FileNotFoundError:
+                os.makedirs(place, exist_ok=True)  # noqa: PTH103 - as above
 
 
 _: tuple[type[Backend], type[SupportsFiles]] = (LocalBackend, LocalBackend)

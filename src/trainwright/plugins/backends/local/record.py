@@ -10,13 +10,13 @@ from trainwright.core.ids import AttemptId
 from trainwright.core.run import MetricSummary
 from trainwright.core.scalar import Plain
 from trainwright.ports.backend import Ended
-from trainwright.runtime import events
+from trainwright.runtime import events, reading
 
 
-def read(path: Path) -> dict[str, Plain] | None:
+def read(path: str) -> dict[str, Plain] | None:
     """Return a JSON object, or None when there is no such file or a power cut has taken its bytes."""
     try:
-        found: Plain = json.loads(path.read_bytes())
+        found: Plain = json.loads(reading.read(path))
     except (FileNotFoundError, ValueError):
         return None
     return found if isinstance(found, dict) else None
@@ -28,7 +28,7 @@ def runner(folder: Path) -> dict[str, Plain] | None:
     Empty when what was written is lost: the machine went down since, and the runner with it.
     """
     try:
-        found: Plain = json.loads((folder / "runner.json").read_bytes())
+        found: Plain = json.loads(reading.read(f"{folder}/runner.json"))
     except FileNotFoundError:
         return {} if (folder / "result.json").exists() else None
     except ValueError:
@@ -39,7 +39,7 @@ def runner(folder: Path) -> dict[str, Plain] | None:
 def started_at(folder: Path) -> datetime:
     """Return when the command started; before that, when the attempt was taken or ordered."""
     for name in ("started.json", "runner.json"):
-        at = (read(folder / name) or {}).get("at")
+        at = (read(f"{folder}/{name}") or {}).get("at")
         if isinstance(at, str):
             return datetime.fromisoformat(at)
     return datetime.fromtimestamp((folder / "job.json").stat().st_mtime, UTC)
@@ -47,7 +47,7 @@ def started_at(folder: Path) -> datetime:
 
 def result(folder: Path, attempt: AttemptId) -> Ended | None:
     """Return the end of an attempt, or None before it; what a power cut left without its bytes is none."""
-    found = read(folder / "result.json")
+    found = read(f"{folder}/result.json")
     if found is None:
         return None
     started = found["started_at"]
@@ -79,10 +79,10 @@ def substitute(folder: Path, cause: str, message: str, now: datetime) -> dict[st
 
     None when the order itself is lost.
     """
-    job = _object((read(folder / "job.json") or {}).get("job"))
+    job = _object((read(f"{folder}/job.json") or {}).get("job"))
     if not job:
         return None
-    started = read(folder / "started.json")
+    started = read(f"{folder}/started.json")
     metrics, params = events.summary(str(folder / events.FILE))
     return {
         "format": 1,

@@ -6,7 +6,6 @@ import gc
 import logging
 import os
 import secrets
-import socket
 import stat
 import subprocess
 import sys
@@ -255,13 +254,13 @@ def _make_home(home: Path) -> None:
 
 
 def _owner(pid: int) -> str:
-    return f"{socket.gethostname()}:{_boot()}:{pid}:{_start_ticks(pid)}"
+    return f"{os.uname().nodename}:{_boot()}:{pid}:{_start_ticks(pid)}"
 
 
 def _owner_is_gone(owner: str) -> bool:
     """Tell whether the process behind a lease is known to be dead: it was on this machine, and is not any more."""
     host, boot, pid, ticks = owner.rsplit(":", 3)
-    if host != socket.gethostname():
+    if host != os.uname().nodename:
         return False
     return boot != _boot() or _start_ticks(int(pid)) != ticks
 

@@ -1,4 +1,7 @@
-"""``runtime.pyz run FOLDER`` runs an attempt; ``runtime.pyz supervise SOCKET`` forks such runners on demand."""
+"""``runtime.pyz run FOLDER`` runs an attempt; ``runtime.pyz supervise SOCKET`` forks such runners on demand.
+
+``python -c BEGIN runtime.pyz …`` does the same without what Python loads to run an archive, as long as all of ours.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,9 @@ import sys
 
 from trainwright.runtime import atomic
 
+BEGIN = "import sys; sys.path.append(sys.argv.pop(1)); from trainwright.runtime.__main__ import main; main()"
+"""A program for ``python -c``, with the bundle and the words for ``__main__`` behind it."""
+
 _MAIN = "from trainwright.runtime.__main__ import main\n\nmain()\n"
 
 _BEHIND = '__path__.append(os.path.dirname(os.path.dirname(__file__)) + ".pyz/trainwright")\n'

@@ -1,8 +1,9 @@
 """The resident supervisor of one machine and user: forks a runner for each attempt, in a millisecond or two.
 
-``python -I -S -B runtime.pyz supervise SOCKET``. It is single-threaded and has every module of the runner loaded, so a
-fork is all a start costs. It holds nothing that matters: runners are in sessions of their own and outlive it, whoever
-finds it dead starts a runner directly (see ``request``), and it leaves when nobody has asked for a while.
+It is single-threaded and has the modules of the runner loaded, so a fork is all a start costs; those that deal with
+content come when the first runner has needed them. It holds nothing that matters: runners are in sessions of their own
+and outlive it, whoever finds it dead starts a runner directly (see ``request``), and it leaves when nobody has asked
+for a while.
 
 A request is a frame: four bytes of length, then the attempt's folder and the environment of the command as it is
 where the person typed, all separated by NUL. The socket has mode 0600 in a folder of 0700, and peers are checked by
@@ -12,13 +13,20 @@ SO_PEERCRED: environments hold secrets.
 from __future__ import annotations
 
 import os
-import socket
 import struct
 import sys
 
+from trainwright.runtime import reading
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Mapping
+else:
+    try:
+        import _socket as socket  # the plain module: socket itself loads enum and selectors first
+    except ImportError:
+        import socket
 
 IDLE_S = 600.0
 """Seconds without a request after which the supervisor leaves."""
@@ -27,6 +35,10 @@ _PATIENCE_S = 2.0
 _LONGEST = 1 << 22
 _LENGTH = struct.Struct(">I")
 _CREDENTIALS = struct.Struct("3i")
+_NEEDED_CONTENT = 64
+"""Exit status of a runner that had to load what deals with content."""
+
+_wanted: set[str] = set()
 
 
 def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> int:
@@ -37,7 +49,8 @@ def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> int:
     """
     body = b"\0".join([os.fsencode(folder), *(k + b"=" + v for k, v in env.items())])
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
             peer.settimeout(_PATIENCE_S)
             peer.connect(path)
             if _owner(peer) != os.getuid():
@@ -45,6 +58,8 @@ def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> int:
             peer.sendall(_LENGTH.pack(len(body)) + body)
             answer = peer.recv(_LENGTH.size)
             return int(_LENGTH.unpack(answer)[0]) if len(answer) == _LENGTH.size else 0
+        finally:
+            peer.close()
     except OSError:
         return 0
 
@@ -52,8 +67,7 @@ def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> int:
 def is_listening(path: str) -> bool:
     """Tell whether a supervisor serves ``path``, without disturbing it."""
     try:
-        with open("/proc/net/unix", "rb") as file:
-            lines = [line.split(None, 7) for line in file]
+        lines = [line.split(None, 7) for line in reading.read("/proc/net/unix").splitlines()]
     except OSError:
         return False
     # the fourth field has the bit of a listener; the name is the one it was bound to, see _listen
@@ -99,33 +113,35 @@ def _prepare() -> None:
     """Load what runners need, and keep forks cheap: nothing is collected, nothing is touched."""
     import gc
     import resource
-    import traceback
 
-    from trainwright.runtime import checkout, checkpoint, content, runner, tree
+    from trainwright.runtime import runner, tree
 
-    _ = (
-        tree.c_function("prctl"),
-        tree.c_function("renameat2"),
-        tree.boot_id(),
-        resource,
-        traceback,
-        checkout,
-        checkpoint,
-        content,
-        runner,
-        tree,
-    )
+    _ = tree.c_function("prctl"), tree.c_function("renameat2"), tree.boot_id(), resource, runner
     tree.on_end_of_child(_reap)  # interrupts the wait for the next request
     tree.ignore_terminal()
     gc.disable()
     gc.freeze()
 
 
+def _load_content() -> None:
+    """Load what deals with content, on behalf of all later runners."""
+    import gc
+
+    from trainwright.runtime import checkout, checkpoint, content
+
+    _ = checkout, checkpoint, content
+    gc.freeze()
+
+
 def _reap(*_: object) -> None:
     """Collect every runner that has ended, so that none stays a zombie."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDED_CONTENT:
+                _wanted.add("content")
     except ChildProcessError:
         return
 
@@ -134,13 +150,16 @@ def _serve(listener: socket.socket) -> None:
     listener.settimeout(IDLE_S)
     while True:
         try:
-            peer, _ = listener.accept()
+            fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - of the plain module
         except TimeoutError:
             return
-        except socket.timeout:  # before 3.10 not the same
-            return
-        with peer:
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
+        try:
             _answer(listener, peer)
+        finally:
+            peer.close()
+        if "content" in _wanted and "trainwright.runtime.content" not in sys.modules:
+            _load_content()
 
 
 def _answer(listener: socket.socket, peer: socket.socket) -> None:
@@ -194,8 +213,9 @@ def _become_runner(folder: str, env: dict[bytes, bytes], sockets: tuple[socket.s
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
+        had_content = "trainwright.runtime.content" in sys.modules
         runner.run(folder, env)
-        code = 0
+        code = 0 if had_content or "trainwright.runtime.content" not in sys.modules else _NEEDED_CONTENT
     except BaseException:  # noqa: BLE001 - the top of this process; its log is all there is to tell
         import traceback
 

@@ -157,6 +157,6 @@ def test_a_supervisor_that_listens_is_seen_without_disturbing_it(tmp_path: Path)
     assert supervisor.is_listening(path)
     listener.setblocking(False)
     with pytest.raises(BlockingIOError):
-        listener.accept()
+        listener._accept()  # type: ignore[attr-defined]
     listener.close()
     assert not supervisor.is_listening(path)

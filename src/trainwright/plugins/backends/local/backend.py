@@ -30,6 +30,9 @@ _TRIES = 5
 _IN_FLIGHT_S = 10.0
 """How long a runner may take to appear before it is started again."""
 
+_COMING_UP_S = 0.2
+"""How long after its start a supervisor may take to listen."""
+
 _POLL_S = 0.02
 _KILL_S = 1.0
 
@@ -216,7 +219,7 @@ class LocalBackend:
         atomic.append(f"{folder}/spawned", b".")
         library = self._build()
         socket = self._socket(library)
-        pid = 0 if socket is None else supervisor.request(socket, folder, self._environment)
+        pid = 0 if socket is None else self._ask(socket, folder)
         if pid:
             self._watching.add(attempt, pid)
             return
@@ -225,6 +228,14 @@ class LocalBackend:
         self._watching.add(attempt, pid)
         if socket is not None:
             self._launch(library, socket)
+
+    def _ask(self, socket: str, folder: str) -> int:
+        """Ask the supervisor for a runner; when it is just coming up, that is worth as long as a start without it."""
+        pid = supervisor.request(socket, folder, self._environment)
+        while not pid and time.monotonic() - self._launched_at < _COMING_UP_S:
+            time.sleep(_COMING_UP_S / 50)
+            pid = supervisor.request(socket, folder, self._environment)
+        return pid
 
     def warm_up(self) -> None:
         """Have a supervisor ready by the time of the first start; harmless when one serves already."""
@@ -246,7 +257,7 @@ class LocalBackend:
         """Start the runtime in a session of its own; return its pid."""
         return os.posix_spawn(
             self._settings.python,
-            [self._settings.python, "-I", "-S", "-B", *words],
+            [self._settings.python, "-I", "-S", "-B", "-c", bundle.BEGIN, *words],
             self._environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),

@@ -9,7 +9,13 @@ from __future__ import annotations
 import os
 import sys
 
-from trainwright.runtime import atomic
+from trainwright.runtime import atomic, reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import types
+
+_OURS = "trainwright/runtime/"
 
 BEGIN = "import sys; sys.path.append(sys.argv.pop(1)); from trainwright.runtime.__main__ import main; main()"
 """A program for ``python -c``, with the bundle and the words for ``__main__`` behind it."""
@@ -97,12 +103,12 @@ def _members(version: str) -> list[tuple[str, bytes]]:
     for name in sorted(os.listdir(here)):
         if name.endswith(".py"):
             with open(os.path.join(here, name), "rb") as file:
-                found.append(("trainwright/runtime/" + name, file.read()))
+                found.append((_OURS + name, file.read()))
     return found
 
 
 def _archive(members: list[tuple[str, bytes]]) -> bytes:
-    """Return the bytes of the archive: not compressed, equal for equal members."""
+    """Return the bytes of the archive: not compressed."""
     import io
     import zipfile
 
@@ -114,11 +120,38 @@ def _archive(members: list[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
+def _compiled(name: str, text: bytes) -> types.CodeType:
+    """Return the code of a module; taken over from Python's own cache where that is of this very source."""
+    import importlib.util
+    import marshal
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.path.basename(name))
+    if name.startswith(_OURS):
+        try:
+            head = importlib.util.MAGIC_NUMBER + bytes(4) + _stamp(os.stat(path).st_mtime, len(text))
+            cached = reading.read(importlib.util.cache_from_source(path))
+        except (OSError, NotImplementedError):
+            cached = head = b""
+        if cached and cached.startswith(head):
+            return _named(marshal.loads(cached[len(head) :]), name)  # noqa: S302 - Python would run it as it is
+    return compile(text, name, "exec", dont_inherit=True)
+
+
+def _stamp(changed_s: float, size: int) -> bytes:
+    return (int(changed_s) & 0xFFFFFFFF).to_bytes(4, "little") + (size & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def _named(code: types.CodeType, name: str) -> types.CodeType:
+    """Return the code with ``name`` for its file: where it was compiled is nobody's business."""
+    inner = tuple(_named(one, name) if isinstance(one, type(code)) else one for one in code.co_consts)
+    return code.replace(co_filename=name, co_consts=inner)
+
+
 def _byte_code(name: str, text: bytes) -> bytes:
     """Return what PEP 552 calls an unchecked hash-based pyc."""
     import importlib.util
     import marshal
 
-    code = compile(text, name, "exec", dont_inherit=True)
+    code = _compiled(name, text)
     flags = (1).to_bytes(4, "little")
     return importlib.util.MAGIC_NUMBER + flags + importlib.util.source_hash(text) + marshal.dumps(code)

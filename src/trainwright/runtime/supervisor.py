@@ -167,22 +167,21 @@ def _answer(listener: socket.socket, peer: socket.socket) -> None:
         peer.settimeout(_PATIENCE_S)
         if _owner(peer) != os.getuid():
             return
-        folder, env = _read(peer)
+        asked = _read(peer)
         pid = os.fork()
         if pid == 0:
-            _become_runner(folder, env, (listener, peer))
+            _become_runner(asked, (listener, peer))
         peer.sendall(_LENGTH.pack(pid))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"a request failed: {error}\n")
 
 
-def _read(peer: socket.socket) -> tuple[str, dict[bytes, bytes]]:
+def _read(peer: socket.socket) -> bytes:
+    """Return the body of a request; the runner takes it apart, so that it costs nobody else."""
     (length,) = _LENGTH.unpack(_exactly(peer, _LENGTH.size))
     if length > _LONGEST:
         raise ValueError(f"{length} bytes are too many")
-    folder, *pairs = _exactly(peer, length).split(b"\0")
-    env = dict(pair.partition(b"=")[::2] for pair in pairs if pair)
-    return os.fsdecode(folder), env
+    return _exactly(peer, length)
 
 
 def _exactly(peer: socket.socket, count: int) -> bytes:
@@ -196,7 +195,7 @@ def _exactly(peer: socket.socket, count: int) -> bytes:
     return b"".join(parts)
 
 
-def _become_runner(folder: str, env: dict[bytes, bytes], sockets: tuple[socket.socket, ...]) -> None:
+def _become_runner(asked: bytes, sockets: tuple[socket.socket, ...]) -> None:
     """Carry out an attempt in the forked child; never returns."""
     import gc
 
@@ -209,6 +208,9 @@ def _become_runner(folder: str, env: dict[bytes, bytes], sockets: tuple[socket.s
         tree.on_end_of_child(None)
         for one in sockets:
             one.close()
+        place, *pairs = asked.split(b"\0")
+        folder = os.fsdecode(place)
+        env = dict(pair.partition(b"=")[::2] for pair in pairs if pair)
         log = os.open(os.path.join(folder, "runner.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(log, 1)
         os.dup2(log, 2)

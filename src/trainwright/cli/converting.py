@@ -21,6 +21,8 @@ class _Late:
             return () if several else None
         if self._plain and isinstance(value, list | tuple) == several:
             return [str(word) for word in value] if several else str(value)
+        if not several and value is param.default and type(value) is self._described.annotation:
+            return value
         return self._make(self._described).coerce(value, param=param, ctx=ctx)
 
 

@@ -224,8 +224,3 @@ def test_the_schema_names_every_key_and_is_the_same_each_time() -> None:
     assert {"apiVersion", "pipeline", "params", "data", "steps", "standard"} <= schema["properties"].keys()
     assert "with" in schema["$defs"]["StepModel"]["properties"]
     assert json.dumps(schema) == json.dumps(json_schema())
-
-
-def test_running_out_of_memory_may_be_retried_when_it_is_named() -> None:
-    text = "pipeline: p\nsteps: {a: {run: 'true', retry: {max: 1, on: [oom, crash]}}}\n"
-    assert load(text, "p.yaml").spec.steps["a"].retry.on == (ExitClass.CRASH, ExitClass.OOM)

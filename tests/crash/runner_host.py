@@ -7,6 +7,7 @@ every process writes down the points it passed. A file ``seeded`` names a bug to
 
 import os
 import sys
+from collections.abc import Mapping
 
 HERE = __file__.rpartition("/")[0]
 LIBRARY, VERB, PLACE = sys.argv[-3:]
@@ -18,7 +19,7 @@ from points import Points, note  # noqa: E402
 sys.path[0] = LIBRARY
 
 PLAN = FOLDER + "/plan"
-CHANGES = ("fsync", "rename", "replace", "link", "unlink", "rmdir", "mkdir", "symlink", "utime")
+CHANGES = ("fsync", "ftruncate", "rename", "replace", "link", "unlink", "rmdir", "mkdir", "symlink", "utime")
 
 
 def plan() -> tuple[str, str, int]:
@@ -60,7 +61,7 @@ def within(points: Points) -> None:
     os.write = torn  # type: ignore[assignment]
 
 
-def run_mortal(folder: str) -> None:
+def run_mortal(folder: str, env: Mapping[bytes, bytes]) -> None:
     """Run an attempt in this process, which may be the one to die."""
     from trainwright.runtime import runner
 
@@ -72,7 +73,7 @@ def run_mortal(folder: str) -> None:
     if mine or recording:
         within(points)
     points.here("before run")
-    runner.run(folder, os.environb)
+    runner.run(folder, env)
     points.here("after run")
     if recording:
         note(f"{FOLDER}/points", f"runner {step} {len(points.seen)}")
@@ -92,9 +93,9 @@ def main() -> None:
         sys.path.remove(HERE)
     original = runner.run
 
-    def run(folder: str) -> None:
+    def run(folder: str, env: Mapping[bytes, bytes]) -> None:
         runner.run = original
-        run_mortal(folder)
+        run_mortal(folder, env)
 
     runner.run = run
     if VERB == "supervise":

@@ -72,6 +72,9 @@ def _publish_in_place() -> None:
             return False
         return True
 
+    def complete(draft: str, path: str, data: bytes) -> bool:
+        return create(path, data)
+
     class Unstaged(blobs.Staging):
         def _small(self, fd: int, source: bytes) -> tuple[int, str]:
             from hashlib import sha256
@@ -84,5 +87,5 @@ def _publish_in_place() -> None:
                 in_place(name, data, os.O_TRUNC)
             return len(data), digits
 
-    atomic.replace, atomic.create = replace, create
+    atomic.replace, atomic.create, atomic.complete = replace, create, complete
     blobs.Staging = Unstaged  # type: ignore[misc]

@@ -36,24 +36,6 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
-def read(path: str) -> bytes:
-    """Return the bytes of a file; cheaper than a file object.
-
-    Raises:
-        OSError: there is none, or it cannot be read.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        parts: list[bytes] = []
-        while True:
-            part = os.read(fd, 1 << 14)
-            if not part:
-                return b"".join(parts)
-            parts.append(part)
-    finally:
-        os.close(fd)
-
-
 def replace(path: str, data: bytes) -> None:
     """Give ``path`` this content, durably; readers see the old or the new one."""
     draft = _draft(path, data)

@@ -12,7 +12,18 @@ import os
 import sys
 import time
 
-from trainwright.runtime import atomic, environment, events, limits, plainjson, revive, telemetry, tree, workspace
+from trainwright.runtime import (
+    atomic,
+    environment,
+    events,
+    limits,
+    plainjson,
+    reading,
+    revive,
+    telemetry,
+    tree,
+    workspace,
+)
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -59,7 +70,7 @@ def run(folder: str, env: Mapping[bytes, bytes]) -> None:
     """
     tree.hold_signals()
     folder = os.path.abspath(folder)
-    order = plainjson.loads(atomic.read(os.path.join(folder, "job.json")))
+    order = plainjson.loads(reading.read(os.path.join(folder, "job.json")))
     facts = {**tree.identity(os.getpid()), "at": instant()}
     if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts), durable=False):
         return  # not durable: after a crash of the machine no runner is left to be known
@@ -260,7 +271,7 @@ class _Attempt:
 
     def _why(self) -> str:
         try:
-            return atomic.read(self._stop).decode("utf-8", "replace").strip()
+            return reading.read(self._stop).decode("utf-8", "replace").strip()
         except OSError:
             return "the runner was told to end (SIGTERM)"
 

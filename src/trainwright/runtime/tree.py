@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from trainwright.runtime import atomic
+from trainwright.runtime import reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def pids() -> Iterator[int]:
 def stat_fields(pid: int) -> list[bytes]:
     """Return the fields of ``/proc/PID/stat`` from the third on (state, ppid, …); empty when it is gone."""
     try:
-        return atomic.read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
+        return reading.read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
     except OSError:
         return []
 

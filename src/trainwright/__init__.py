@@ -1,27 +1,50 @@
 """trainwright: from a pipeline file to a model in production, and how to make it again.
 
-``import trainwright as tw`` costs next to nothing: the calls that a script makes inside a job are loaded on first use,
-the control plane when a notebook reads runs.
+``import trainwright as tw`` costs next to nothing: what a script or a pipeline uses is loaded on first use, the control
+plane when a notebook reads runs.
 """
 
 TYPE_CHECKING = False  # what type checkers take for true; importing typing would cost more than all the rest
 
 if TYPE_CHECKING:
+    from trainwright.dsl.commands import command, register, torchrun, use
+    from trainwright.dsl.errors import PipelineError
+    from trainwright.dsl.params import param
+    from trainwright.dsl.pipelines import pipeline
+    from trainwright.dsl.references import each, loop, matrix, prev
+    from trainwright.dsl.running import RunFailed
+    from trainwright.dsl.steps import pickle, step
     from trainwright.notebook.reading import compare, plan_of, ps, show
     from trainwright.runtime.calls import checkpoint, inputs, log, outputs, params, progress, should_stop
+    from trainwright.runtime.dataset import Dataset
 
 __all__ = [
+    "Dataset",
+    "PipelineError",
+    "RunFailed",
     "checkpoint",
+    "command",
     "compare",
+    "each",
     "inputs",
     "log",
+    "loop",
+    "matrix",
     "outputs",
+    "param",
     "params",
+    "pickle",
+    "pipeline",
     "plan_of",
+    "prev",
     "progress",
     "ps",
+    "register",
     "should_stop",
     "show",
+    "step",
+    "torchrun",
+    "use",
 ]
 __version__ = "0.1.0"
 
@@ -31,12 +54,13 @@ _READING = frozenset({"compare", "plan_of", "ps", "show"})
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first asked for: this is what keeps the import light."""
-    if name not in __all__:
-        raise AttributeError(f"module 'trainwright' has no attribute {name!r}")
     if name in _READING:
         from trainwright.notebook import reading  # noqa: PLC0415
 
         return getattr(reading, name)
-    from trainwright.runtime import calls  # noqa: PLC0415
+    from trainwright.runtime.public import HOMES  # noqa: PLC0415
 
-    return getattr(calls, name)
+    for module, names in HOMES.items():
+        if name in names:
+            return getattr(__import__("trainwright." + module, fromlist=(name,)), name)
+    raise AttributeError(f"module 'trainwright' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 from pydantic import BaseModel
 
+import trainwright
 from trainwright.core.stage import Stage
 from trainwright.spec import models
 from trainwright.spec.retry import RetryModel
@@ -81,6 +82,12 @@ def test_every_page_is_in_the_navigation() -> None:
 def test_the_reference_has_every_key_of_the_language(model: type[BaseModel]) -> None:
     text = (DOCS / "reference" / "language.md").read_text(encoding="utf-8")
     assert [key for key in models.names_of(model) if f"`{key}`" not in text] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    assert [name for name in trainwright.__all__ if f"`tw.{name}`" not in text] == []
+    assert set(re.findall(r"^\| `tw\.(\w+)`", text, re.MULTILINE)) <= set(trainwright.__all__)
 
 
 def test_every_stage_is_explained() -> None:

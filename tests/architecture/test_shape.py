@@ -42,6 +42,13 @@ def test_public_names_of_the_package_are_what_it_says() -> None:
         assert getattr(trainwright, name) is not None
 
 
+def test_every_public_name_has_one_home() -> None:
+    from trainwright.runtime.public import HOMES
+
+    in_jobs = [name for names in HOMES.values() for name in names]
+    assert sorted([*in_jobs, *trainwright._READING]) == trainwright.__all__
+
+
 def test_importing_the_package_loads_nothing_of_the_control_plane(tmp_path: Path) -> None:
     import subprocess
     import sys

@@ -16,7 +16,9 @@ from trainwright.plan.compile import compile_plan
 from trainwright.spec.document import Document
 from trainwright.spec.load import load
 from trainwright.spec.params import resolve
+from trainwright.spec.reader import read
 from trainwright.spec.shell import rewrite
+from trainwright.spec.write import write
 
 NAMES = "abcdefgh"
 HASHED = """
@@ -52,7 +54,14 @@ def pipelines(draw: st.DrawFn) -> dict[str, object]:
         before = draw(st.lists(st.sampled_from(names[:index]), unique=True)) if index else []
         read = " ".join(f"${{{{ {other}.o }}}}" for other in before)
         after = draw(st.lists(st.sampled_from(names[:index]), unique=True)) if index else []
-        steps[name] = {"run": f"echo {read} > ${{{{ out.o }}}}", "out": {"o": "file"}, "depends_on": after}
+        step: dict[str, object] = {"run": f"echo {read} > ${{{{ out.o }}}}"}
+        if draw(st.booleans()):
+            reads = {f"x{i}": f"{other}.o" for i, other in enumerate(before)}
+            step = {
+                "call": f"steps:{name}",
+                "with": {**reads, "k": draw(st.integers() | st.text("xyz: #-", max_size=9))},
+            }
+        steps[name] = {**step, "out": {"o": "file"}, "depends_on": after}
     params = draw(st.dictionaries(st.sampled_from(["x", "y", "z"]), st.integers() | st.booleans() | st.text("abc")))
     return {"pipeline": "p", "params": params, "steps": steps}
 
@@ -118,6 +127,15 @@ def compiled(pipeline: object) -> tuple[Document, str, list[str]]:
 @settings(max_examples=60, deadline=None)
 def test_the_order_of_keys_means_nothing(pipeline: dict[str, object], rng: random.Random) -> None:
     assert compiled(pipeline)[1] == compiled(shuffled(pipeline, rng))[1]
+
+
+@given(pipelines())
+@settings(max_examples=60, deadline=None)
+def test_written_as_yaml_and_read_again_it_is_the_same_plan_and_the_same_yaml(pipeline: dict[str, object]) -> None:
+    text = write(pipeline)  # type: ignore[arg-type]  # plain, by how it is drawn
+    again = load(text, "f.yaml")
+    assert canonical_json(compile_plan(again, resolve(again, {}), ())) == compiled(pipeline)[1]
+    assert write(read(text, "f.yaml").value) == text  # type: ignore[arg-type]  # as above
 
 
 @given(pipelines())

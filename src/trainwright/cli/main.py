@@ -13,7 +13,19 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from trainwright.cli import converting, data, housekeeping, pipeline, reading, registry, running, setup, triggers, up
+from trainwright.cli import (
+    converting,
+    data,
+    housekeeping,
+    pipeline,
+    reading,
+    registry,
+    running,
+    setup,
+    traced,
+    triggers,
+    up,
+)
 from trainwright.cli.errors import USAGE, guarded, show_problem
 from trainwright.core.errors import Problem
 
@@ -36,7 +48,7 @@ _PLAIN = (
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
-for module in (pipeline, running, up, triggers, reading, data, registry, housekeeping, setup):
+for module in (pipeline, running, up, triggers, reading, data, registry, housekeeping, setup, traced):
     module.add_to(app)
 
 

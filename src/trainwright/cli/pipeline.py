@@ -49,7 +49,7 @@ def validate(file: File, param: Params = None, json: Json = False) -> None:
     document = read_document(Path(file), file)
     params = resolve(document, overrides(param or []))
     check_graph(document, params)
-    _warn(document)
+    warn(document)
     if json:
         output.put_json({"pipeline": document.spec.pipeline, "params": params, "warnings": document.warnings})
     else:
@@ -68,15 +68,21 @@ def plan(
     graph: Annotated[bool, typer.Option("--graph", help="Draw the steps and what they wait for.")] = False,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write that drawing as SVG.")] = None,
     json: Json = False,
+    as_: Annotated[
+        str, typer.Option("--as", metavar="yaml", help="Print the pipeline itself as YAML, whatever it was written in.")
+    ] = "",
 ) -> None:
     """Show what a run would do: the compiled steps in order, with their checks and resources."""
+    if as_:
+        _put_yaml(file, as_, "-p" if param else "--step" if step else "--diff" if diff else "")
+        return
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.documents import read_document
     from trainwright.service.submit import prepare
 
     document = read_document(Path(file), file)
-    _warn(document)
+    warn(document)
     with session() as app:
         folder = Path(file).parent.absolute()
         prepared = prepare(app.context, document, overrides(param or []), folder, file, only=step or ())
@@ -98,6 +104,28 @@ def plan(
         draw_plan(prepared.plan)
     elif svg is None:
         show_plan(prepared.plan, stderr=False)
+
+
+def _put_yaml(file: str, face: str, other: str) -> None:
+    """Print a checked pipeline as YAML.
+
+    Raises:
+        SpecError: another face is asked for, or there is an ``other`` option, which speaks of a run.
+    """
+    from trainwright.cli import output
+    from trainwright.core.errors import SpecError
+    from trainwright.service.documents import read_plain
+    from trainwright.spec.write import write
+
+    if face != "yaml":
+        raise SpecError("TW2001", f"--as {face} is not possible", where="--as", remedy="write --as yaml")
+    if other:
+        why = "it prints the pipeline, not what one run of it would do"
+        message = f"{other} says nothing to --as yaml"
+        raise SpecError("TW2001", message, where=other, why=why, remedy=f"leave {other} out")
+    document, written = read_plain(Path(file), file)
+    warn(document)
+    output.put(write(written if isinstance(written, dict) else {}).removesuffix("\n"))
 
 
 def schema() -> None:
@@ -176,7 +204,8 @@ def show_differences(run: str, before: "Plan", after: "Plan", *, json: bool) -> 
             output.put(f"  + {difference.after}")
 
 
-def _warn(document: "Document") -> None:
+def warn(document: "Document") -> None:
+    """Say what is doubtful in a pipeline."""
     from trainwright.cli import output
 
     for warning in document.warnings:

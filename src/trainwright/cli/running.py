@@ -11,7 +11,9 @@ from trainwright.cli.pipeline import File, Json, Params, Steps
 if TYPE_CHECKING:
     from trainwright.app import App
     from trainwright.cli.watch import Interrupts
+    from trainwright.core.ids import RunId
     from trainwright.core.run import Run
+    from trainwright.service.submit import Prepared
 
 MOST_LINES = 20
 """Of a list in a talk about a run."""
@@ -41,44 +43,50 @@ def run(
     json: Json = False,
 ) -> int:
     """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
-    from trainwright.app import start_background_engine
-    from trainwright.cli import output
-    from trainwright.cli.errors import INTERRUPTED, forget_output
-    from trainwright.cli.pipeline import overrides, show_plan
+    from trainwright.cli.pipeline import overrides, show_plan, warn
     from trainwright.cli.session import session
-    from trainwright.cli.watch import Interrupts
     from trainwright.service.checked import FOLDER
     from trainwright.service.documents import read_document
-    from trainwright.service.submit import prepare, submit
+    from trainwright.service.submit import prepare
 
     with session() as app:
         if not dry_run:
             app.context.backend.warm_up()
         document = read_document(Path(file), file, app.settings.home / FOLDER)
-        for warning in document.warnings:
-            output.say(f"warning: {warning}")
+        warn(document)
         folder = Path(file).parent.absolute()
         prepared = prepare(app.context, document, overrides(param or []), folder, file, only=step or ())
         if dry_run:
             show_plan(prepared.plan, stderr=False)
             return 0
-        with Interrupts() as interrupts:
-            record = submit(app.context, prepared)
-            if detach:
-                start_background_engine(app)
-                output.say(
-                    f"{record.pipeline} #{record.number} goes on in the background; come back: tw attach {record.id}"
-                )
-                output.put(record.id)
-                return 0
-            try:
-                return _follow(app, record, interrupts, json=json)
-            except BaseException as error:  # whatever happened to this face of it, the run goes on
-                start_background_engine(app)
-                if not isinstance(error, BrokenPipeError):
-                    raise
-                forget_output()
-                return INTERRUPTED
+        return submit_and_follow(app, prepared, detach=detach, json=json)[1]
+
+
+def submit_and_follow(app: "App", prepared: "Prepared", *, detach: bool, json: bool) -> "tuple[RunId, int]":
+    """Submit a prepared run and show it to its end, or let go of it; return its id and the exit code."""
+    from trainwright.app import start_background_engine
+    from trainwright.cli import output
+    from trainwright.cli.errors import INTERRUPTED, forget_output
+    from trainwright.cli.watch import Interrupts
+    from trainwright.service.submit import submit
+
+    with Interrupts() as interrupts:
+        record = submit(app.context, prepared)
+        if detach:
+            start_background_engine(app)
+            output.say(
+                f"{record.pipeline} #{record.number} goes on in the background; come back: tw attach {record.id}"
+            )
+            output.put(record.id)
+            return record.id, 0
+        try:
+            return record.id, _follow(app, record, interrupts, json=json)
+        except BaseException as error:  # whatever happened to this face of it, the run goes on
+            start_background_engine(app)
+            if not isinstance(error, BrokenPipeError):
+                raise
+            forget_output()
+            return record.id, INTERRUPTED
 
 
 def attach(name: RunName, json: Json = False) -> int:

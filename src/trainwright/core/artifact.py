@@ -10,12 +10,17 @@ from trainwright.core.scalar import Plain
 
 
 class ArtifactKind(StrEnum):
-    """What an output is, as a pipeline declares it under ``out:``."""
+    """What an output is, as a pipeline declares it under ``out:``.
+
+    ``value`` is one file of JSON, read by steps and by the engine; ``pickle`` is what a function step made and only
+    steps of the same project load.
+    """
 
     DATASET = "dataset"
     MODEL = "model"
     FILE = "file"
     VALUE = "value"  # JSON: a file of its own, or value.json in a folder
+    PICKLE = "pickle"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,18 +29,47 @@ Template: TypeAlias = tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """What a step executes: a shell script, or an argument vector without a shell.
+class Argument:
+    """One argument of a function.
 
     Attributes:
-        shell: script text in which each reference stands as ``$TW_REF_n``; None for a vector.
+        value: itself; None when ``ref`` is set.
+        ref: ``input:prep.table``, loaded by its format or as its parameter's annotation asks; ``each:GROUP:FIELD``,
+            as in a template; empty for a value.
+    """
+
+    value: Plain = None
+    ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the captured code, called by ``runtime.call``; what it returns becomes the outputs.
+
+    Attributes:
+        target: ``package.module:function``.
+        arguments: parameter → argument.
+    """
+
+    target: str
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a step executes: a shell script, an argument vector without a shell, or a function.
+
+    Attributes:
+        shell: script text in which each reference stands as ``$TW_REF_n``; None for anything else.
         refs: ``TW_REF_n`` → its template; set as environment variables, so that values arrive as data.
-        argv: one template an argument; empty for a shell script.
+        argv: one template an argument; empty for anything else.
+        call: None for anything else.
     """
 
     shell: str | None = None
     refs: Mapping[str, Template] = field(default_factory=dict)
     argv: tuple[Template, ...] = ()
+    call: Call | None = None
 
 
 RETRYABLE = (

@@ -28,6 +28,7 @@ class ReasonCode(StrEnum):
     LOST = "lost"
     NOT_STARTED = "not-started"
     OUTPUT_MISSING = "output-missing"
+    OUTPUT_INVALID = "output-invalid"
     NOT_PUBLISHED = "not-published"
     GATE_FAILED = "gate-failed"
     METADATA_MISSING = "metadata-missing"
@@ -108,6 +109,9 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.OUTPUT_MISSING: Entry(
         "ended well but did not write the output {output}",
         "write it to the path that ${{{{ out.NAME }}}} gives (in a script: tw.outputs), or take it out of out:",
+    ),
+    ReasonCode.OUTPUT_INVALID: Entry(
+        "ended well but the output {message}", "write what the kind under out: asks for, or declare another kind"
     ),
     ReasonCode.NOT_PUBLISHED: Entry("its outputs could not be stored: {message}", "free space and run it again"),
     ReasonCode.GATE_FAILED: Entry(

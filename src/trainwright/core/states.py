@@ -105,4 +105,4 @@ class ExitClass(StrEnum):
     LOST = "lost"
     INFRASTRUCTURE = "infrastructure"  # could not be started, or outputs not published
     SKIPPED = "skipped"  # ended with the code by which the step says that it has nothing to do
-    OUTPUT = "output"  # ended well without an output it had promised
+    OUTPUT = "output"  # ended well without an output it had promised, or with a wrong one

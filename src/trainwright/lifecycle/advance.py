@@ -160,7 +160,9 @@ def _without(planned: PlannedStep, ended: Ended) -> Ended:
     """Return the end of an attempt that lacks outputs, as the reason names it."""
     missing = sorted(set(planned.outputs) - set(ended.outputs))
     return (
-        ended if ended.cause == "output-missing" else replace(ended, cause="output-missing", message=", ".join(missing))
+        ended
+        if ended.cause.startswith("output-")
+        else replace(ended, cause="output-missing", message=", ".join(missing))
     )
 
 

@@ -87,7 +87,7 @@ def classify(ended: Ended) -> ExitClass:
             return ExitClass.LOST
         case "out-of-memory":
             return ExitClass.OOM
-        case "output-missing":
+        case "output-missing" | "output-invalid":
             return ExitClass.OUTPUT
         case "not-published":
             return ExitClass.INFRASTRUCTURE
@@ -108,6 +108,8 @@ def reason_code(ended: Ended, exit_class: ExitClass) -> ReasonCode:
     """Return the catalogue's code for an end."""
     if ended.cause == "not-started":
         return ReasonCode.NOT_STARTED
+    if ended.cause == "output-invalid":
+        return ReasonCode.OUTPUT_INVALID
     return _REASONS.get(exit_class, ReasonCode.NOT_PUBLISHED)
 
 

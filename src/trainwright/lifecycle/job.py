@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from trainwright.core.ids import StepName
-from trainwright.core.job import CodeTree, Collection, Command, JobSpec, Part, Template
+from trainwright.core.job import Argument, CodeTree, Collection, Command, JobSpec, Part, Template
 from trainwright.core.join import Join
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain, render_scalar
@@ -48,11 +48,13 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
 def each_fields(step: PlannedStep) -> Iterator[tuple[str, str]]:
     """Yield group and field of everything that a step, or a step inside it, says of an item."""
     command = step.command or Command()
-    for template in (*command.refs.values(), *command.argv, *step.env.values()):
-        for part in template:
-            if part.ref.startswith("each:"):
-                _, group, field = part.ref.split(":", 2)
-                yield group, field
+    templates = (*command.refs.values(), *command.argv, *step.env.values())
+    refs = [part.ref for template in templates for part in template]
+    refs += [argument.ref for argument in command.call.arguments.values()] if command.call else []
+    for ref in refs:
+        if ref.startswith("each:"):
+            _, group, field = ref.split(":", 2)
+            yield group, field
     for inner in step.group.body if step.group else ():
         yield from each_fields(inner)
 
@@ -64,7 +66,11 @@ class _Fill:
         self._view, self._name, self._inputs = view, name, inputs
 
     def command(self, command: Command) -> Command:
-        return replace(command, refs=self.templates(command.refs), argv=tuple(map(self.template, command.argv)))
+        call = command.call
+        if call is not None:
+            call = replace(call, arguments={name: self._argument(a) for name, a in call.arguments.items()})
+        argv = tuple(map(self.template, command.argv))
+        return replace(command, refs=self.templates(command.refs), argv=argv, call=call)
 
     def templates(self, named: Mapping[str, Template]) -> dict[str, Template]:
         return {name: self.template(template) for name, template in named.items()}
@@ -76,11 +82,18 @@ class _Fill:
         kind, _, rest = part.ref.partition(":")
         if kind == "input" and rest not in self._inputs:
             return Part()
-        if kind != "each":
-            return part
-        path, _, field = rest.partition(":")
+        return Part(text=render_scalar(self._field(rest))) if kind == "each" else part
+
+    def _argument(self, argument: Argument) -> Argument:
+        kind, _, rest = argument.ref.partition(":")
+        if kind == "input" and rest not in self._inputs:
+            return Argument()
+        return Argument(self._field(rest)) if kind == "each" else argument
+
+    def _field(self, named: str) -> Plain:
+        path, _, field = named.partition(":")
         member = self._member(StepName(path))
-        return Part(text=render_scalar(fields_of(self._view.step(member).item, member).get(field)))
+        return fields_of(self._view.step(member).item, member).get(field)
 
     def _member(self, path: StepName) -> StepName:
         """Return the member of that group which this step is, or lies in."""

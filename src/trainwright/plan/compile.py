@@ -141,7 +141,7 @@ def _single(scope: Scope, name: str, base: PlannedStep, baseline: str) -> Planne
         return replace(base, inputs=(), group=Group(GroupKind.ONCE, body, outputs=made))
     return replace(
         base,
-        command=command_of(step, lambda reference: scope.part(name, reference)),
+        command=command_of(step, lambda reference: scope.part(name, reference), lambda v: scope.argument(name, v)),
         resources=step.resources,
         checks=_checks(step),
         retry=step.retry,
@@ -158,7 +158,7 @@ def _on_fail(scope: Scope, name: str, step: StepSpec) -> PlannedStep:
     inputs = (scope.input(name, reference) for reference in references_of(step))
     return PlannedStep(
         name=StepName(f"{scope.path(name)}.on_fail"),
-        command=command_of(step, lambda reference: scope.part(name, reference)),
+        command=command_of(step, lambda reference: scope.part(name, reference), lambda v: scope.argument(name, v)),
         inputs=_once(i for i in inputs if i is not None),
         needs=(scope.path(name),),
         resources=step.resources,

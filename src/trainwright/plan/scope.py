@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.errors import SpecError
 from trainwright.core.ids import StepName
-from trainwright.core.job import Part
+from trainwright.core.job import Argument, Part
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.plan.plan import PlannedInput, Source
+from trainwright.spec.arguments import literal_of, reference_of
 from trainwright.spec.document import Document, StepSpec
 from trainwright.spec.findings import suggest
 from trainwright.spec.references import Reference
@@ -61,6 +62,15 @@ class Scope:
                 return Part(ref=f"each:{self.path(name)}:{reference.field}")
             case _:
                 return Part(ref=f"input:{reference.name}.{reference.field}")
+
+    def argument(self, name: str, value: Plain) -> Argument:
+        """Return what a value under ``with:`` of the step ``name`` gives to its function; parameters stay typed."""
+        reference = reference_of(value, self.document.spec.steps)
+        if reference is None:
+            return Argument(literal_of(value))
+        if reference.name == "params" and reference.field not in self.bound:
+            return Argument(self.params[reference.field])
+        return Argument(ref=self.part(name, reference).ref)
 
     def input(self, name: str, reference: Reference) -> PlannedInput | None:
         """Return what a reference of the step ``name`` reads; None when it reads nothing.

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from trainwright.core.job import Command, Part, Template
+from trainwright.core.job import Argument, Call, Command, Part, Template
+from trainwright.core.scalar import Plain
 from trainwright.spec.document import StepSpec
 from trainwright.spec.references import Reference, pieces, references
 from trainwright.spec.shell import rewrite
@@ -10,9 +11,14 @@ from trainwright.spec.shell import rewrite
 Stands = Callable[[Reference], Part]
 """Returns what stands for a reference."""
 
+Given = Callable[[Plain], Argument]
+"""Returns what a value under ``with:`` gives to a function."""
 
-def command_of(step: StepSpec, stands: Stands) -> Command:
+
+def command_of(step: StepSpec, stands: Stands, given: Given) -> Command:
     """Return what a step executes, its parameters filled in."""
+    if step.call:
+        return Command(call=Call(step.call, {name: given(value) for name, value in sorted(step.arguments.items())}))
     if step.argv:
         return Command(argv=tuple(template_of(pieces(argument), stands) for argument in step.argv))
     script = rewrite(step.run)

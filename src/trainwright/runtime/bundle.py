@@ -1,4 +1,4 @@
-"""The runtime as one file that travels with the job: ``runtime-<digest>.pyz``.
+"""The runtime, and the names that pipeline files use, as one file that travels with the job: ``runtime-<digest>.pyz``.
 
 It holds the sources and, for the interpreter that built it, their byte code: another one passes over that and compiles.
 The folder beside it, put on ``PYTHONPATH``, lets ``import trainwright as tw`` work in any environment of the user's.
@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import types
 
-_OURS = "trainwright/runtime/"
+_FOLDERS = ("runtime", "dsl")
+"""Of the package, that travel."""
 
 BEGIN = "import sys; sys.path.append(sys.argv.pop(1)); from trainwright.runtime.__main__ import main; main()"
 """A program for ``python -c``, with the bundle and the words for ``__main__`` behind it."""
@@ -29,7 +30,7 @@ _PACKAGE = '''"""trainwright inside a job: the calls a script may use."""
 import os
 import sys
 
-__all__ = ["checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop"]
+__all__ = {names}
 __version__ = "{version}"
 
 
@@ -46,11 +47,12 @@ def _whole():
 
 
 def __getattr__(name):
-    if name not in __all__:
-        raise AttributeError("module 'trainwright' has no attribute " + repr(name))
-    from trainwright.runtime import calls
+    from trainwright.runtime.public import HOMES
 
-    return getattr(calls, name)
+    for module, names in HOMES.items():
+        if name in names:
+            return getattr(__import__("trainwright." + module, fromlist=(name,)), name)
+    raise AttributeError("module 'trainwright' has no attribute " + repr(name))
 '''
 
 
@@ -90,20 +92,27 @@ def front(path: str, version: str) -> str:
     package = os.path.join(folder, "trainwright", "__init__.py")
     if not os.path.exists(package):
         os.makedirs(os.path.dirname(package), exist_ok=True)
-        atomic.create(package, _PACKAGE.format(version=version, path=_BEHIND).encode())
+        atomic.create(package, _package(version, _BEHIND))
     return folder
 
 
+def _package(version: str, path: str) -> bytes:
+    """Return the ``__init__.py`` of trainwright inside a job."""
+    from trainwright.runtime.public import HOMES
+
+    names = sorted(name for names in HOMES.values() for name in names)
+    return _PACKAGE.format(version=version, path=path, names=names).encode()
+
+
 def _members(version: str) -> list[tuple[str, bytes]]:
-    here = os.path.dirname(os.path.abspath(__file__))
-    found = [
-        ("__main__.py", _MAIN.encode()),
-        ("trainwright/__init__.py", _PACKAGE.format(version=version, path="").encode()),
-    ]
-    for name in sorted(os.listdir(here)):
-        if name.endswith(".py"):
-            with open(os.path.join(here, name), "rb") as file:
-                found.append((_OURS + name, file.read()))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = _package(version, "")
+    found = [("__main__.py", _MAIN.encode()), ("trainwright/__init__.py", package)]
+    for folder in _FOLDERS:
+        for name in sorted(os.listdir(os.path.join(here, folder))):
+            if name.endswith(".py"):
+                with open(os.path.join(here, folder, name), "rb") as file:
+                    found.append((f"trainwright/{folder}/{name}", file.read()))
     return found
 
 
@@ -125,8 +134,9 @@ def _compiled(name: str, text: bytes) -> types.CodeType:
     import importlib.util
     import marshal
 
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.path.basename(name))
-    if name.startswith(_OURS):
+    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = os.path.join(top, name)
+    if name.startswith(tuple(f"trainwright/{folder}/" for folder in _FOLDERS)):
         try:
             head = importlib.util.MAGIC_NUMBER + bytes(4) + _stamp(os.stat(path).st_mtime, len(text))
             cached = reading.read(importlib.util.cache_from_source(path))

@@ -54,6 +54,8 @@ class Renderer:
 def argv(command: dict[str, Any], renderer: Renderer, path: bytes) -> list[bytes]:
     """Return the argument vector; a script runs in bash, where a failure inside a pipe counts.
 
+    A function is called by ``runtime.call``, which is on ``PYTHONPATH``, in the ``python`` that a script would get.
+
     Args:
         command: JSON of ``core.job.Command``.
         renderer: for its templates.
@@ -69,6 +71,8 @@ def argv(command: dict[str, Any], renderer: Renderer, path: bytes) -> list[bytes
         if not os.path.exists(shell[0]):
             shell = [b"/bin/sh", b"-e", b"-c"]
         return [*shell, script.encode("utf-8", "surrogateescape")]
+    if command.get("call"):
+        return [_find(b"python", path), b"-m", b"trainwright.runtime.call"]
     words = [renderer.render(template) for template in command["argv"]]
     if not words:
         raise ValueError("the command is empty")

@@ -37,7 +37,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON
     text = text.strip()
     try:
         value, end = _SCAN(text, 0)
-    except StopIteration:
+    except (StopIteration, SystemError):  # the scanner has no words of its own for an error without json.decoder
         end = -1
         value = None
     if end != len(text):

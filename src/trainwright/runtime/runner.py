@@ -229,7 +229,7 @@ class _Attempt:
             outcome.cause = "output-missing"
             outcome.message = ", ".join(missing)
             return
-        if not places.outputs:
+        if not places.outputs or not self._are_values(outcome, places):
             return
         from trainwright.runtime import content
 
@@ -249,6 +249,19 @@ class _Attempt:
             outcome.message = explain(error)
             return
         outcome.outputs = published
+
+    def _are_values(self, outcome: Outcome, places: workspace.Workspace) -> bool:
+        """Tell whether every output of kind ``value`` is one JSON text; otherwise say so in the outcome."""
+        for name in (name for name in places.outputs if self._job["outputs"][name] == "value"):
+            from trainwright.runtime.formats import RefusedValue, check_value
+
+            try:
+                check_value(places.outputs[name])
+            except (RefusedValue, OSError) as error:
+                outcome.cause = "output-invalid"
+                outcome.message = f"{name} is not as declared: {error}"
+                return False
+        return True
 
     def _refuse_without_room(self, places: workspace.Workspace) -> None:
         """Compare what is to be stored with what is free, before the disk is filled with half of it.

@@ -21,7 +21,7 @@ def reference_of(value: Plain, steps: Collection[str]) -> Reference | None:
     match = _DOTTED.fullmatch(value) if isinstance(value, str) else None
     if match is None or (match[1] not in SCOPES and match[1] not in steps):
         return None
-    return Reference(match[1], match[2], 0)
+    return Reference(match[1], match[2], 0, bare=True)
 
 
 def literal_of(value: Plain) -> Plain:

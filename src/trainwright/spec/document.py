@@ -92,15 +92,16 @@ class StepSpec:
     """One step as written.
 
     Attributes:
-        run: shell script; empty when ``argv`` or ``register`` is used.
+        run: shell script; empty when ``argv``, ``call`` or ``register`` is used.
         argv: arguments of a command without a shell.
+        call: ``package.module:function`` to call; empty for anything else.
         register: what a ``uses: register`` step registers.
         depends_on: sorted names of steps that come before.
         checks: conditions of the author, in the order written.
         timeout_s: seconds; None = for ever.
         env: variable → text, in which references stand.
         uses: pipeline file that the step stands for; empty for any other step.
-        arguments: ``with:`` of such a step: input → literal, or text that is a reference without braces.
+        arguments: ``with:`` of such a step, or of a call: name → literal, or text that is a reference without braces.
         parallel: members at one time; 0 = no limit of its own.
         tolerate: members that may fail.
         join: what it wants of the steps before it.
@@ -112,6 +113,7 @@ class StepSpec:
     stage: Stage | None = None
     run: str = ""
     argv: tuple[str, ...] = ()
+    call: str = ""
     register: RegisterSpec | None = None
     out: Mapping[str, ArtifactKind] = field(default_factory=dict)
     depends_on: tuple[str, ...] = ()

@@ -15,7 +15,19 @@ JOINS = tuple(join.value for join in Join if join is not Join.ONE_FAILED)
 """Words that may stand in ``when:``."""
 
 _OF_GROUPS = ("parallel", "tolerate")
-_NOT_ON_FAIL = ("when", "for_each", "matrix", "loop", "on_fail", "parallel", "tolerate", "depends_on", "out", "check")
+_NOT_ON_FAIL = (
+    "call",
+    "when",
+    "for_each",
+    "matrix",
+    "loop",
+    "on_fail",
+    "parallel",
+    "tolerate",
+    "depends_on",
+    "out",
+    "check",
+)
 
 
 def fan_out_of(path: str, model: StepModel, tree: Tree, findings: Findings) -> FanOut | None:

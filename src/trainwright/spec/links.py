@@ -48,11 +48,12 @@ class Links:
             self.output(f"outputs.{output}", made)
 
     def arguments(self, name: str, step: StepSpec) -> None:
-        """Check the references among ``with:`` of a sub-pipeline."""
+        """Check the references among ``with:`` of a function or a sub-pipeline."""
         for key, value in step.arguments.items():
             reference = reference_of(value, self.spec.steps)
             wrong = self.obstacle(name, step, reference) if reference else None
             if wrong:
+                wrong.remedy = f'{wrong.remedy}; the text itself is written {{value: "{reference}"}}'
                 self.findings.add(self.tree.where(f"steps.{name}.with.{key}"), wrong)
 
     def members(self, name: str, step: StepSpec) -> None:
@@ -199,6 +200,8 @@ class Links:
         if reference.name == name:
             target = f"{name}.{reference.field}"
             remedy = f"write ${{{{ out.{reference.field} }}}} for what the step itself writes"
+            if reference.bare:
+                remedy = "name an output of another step"
             return WrongValueError("TW1051", f"step {name} reads and writes the same {target}", remedy=remedy)
         roots: dict[str, Mapping[str, object] | None] = {
             "params": self.spec.params,

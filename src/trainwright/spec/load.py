@@ -1,8 +1,13 @@
-"""Text of a pipeline file to a checked ``Document``; the only door to YAML and pydantic."""
+"""Text of a pipeline file, or the tree that a Python file drew, to a checked ``Document``.
 
-from collections.abc import Iterator
+The only door to YAML and pydantic; both faces of the language go through the same checks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from trainwright.core.errors import Position
+from trainwright.core.scalar import Plain
 from trainwright.spec.document import Document, PipelineSpec
 from trainwright.spec.findings import Findings
 from trainwright.spec.links import Links
@@ -23,7 +28,27 @@ def load(text: str, file: str) -> Document:
     Raises:
         SpecError: the first problem in the order of the file, with its line and column.
     """
-    tree = read(text, file)
+    return _checked(read(text, file), file, text)
+
+
+def load_tree(value: Plain, positions: Mapping[str, Position], file: str, warnings: tuple[str, ...] = ()) -> Document:
+    """Return the pipeline that a document which is plain values already describes, such as a traced Python file.
+
+    Args:
+        value: the document.
+        positions: where its values come from, by dotted path; what is absent is at the nearest thing around it.
+        file: name as the person typed it; only shown.
+        warnings: what whoever drew it has to say.
+
+    Raises:
+        SpecError: the first problem by line and column.
+    """
+    places = {"": Position(file, 1, 1), **positions}
+    document = _checked(Tree(value, places, {path: place for path, place in places.items() if path}), file, "")
+    return replace(document, warnings=(*warnings, *document.warnings))
+
+
+def _checked(tree: Tree, file: str, text: str) -> Document:
     findings = Findings()
     model = check_shape(tree, findings)
     findings.raise_first()
@@ -35,7 +60,8 @@ def load(text: str, file: str) -> Document:
     findings.raise_first()
     warnings = sorted([*links.warnings, *_habits(tree, spec), *_misspelt(tree)])
     positions = {listed_path(tree, path): place for path, place in tree.positions.items() if path}
-    return Document(spec, positions, file, tuple(f"{p.file}:{p.line}: {sentence}" for p, sentence in warnings))
+    sentences = tuple(f"{p.file}:{p.line}: {sentence}" for p, sentence in warnings)
+    return Document(spec, positions, file, sentences)
 
 
 def _habits(tree: Tree, spec: PipelineSpec) -> Iterator[tuple[Position, str]]:

@@ -6,6 +6,7 @@ from trainwright.core import condition
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
+from trainwright.spec.calls import clashes_of_call
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
 from trainwright.spec.findings import Findings, WrongValueError, show
 from trainwright.spec.groups import clashes, fan_out_of, join_of, loop_of
@@ -24,7 +25,7 @@ from trainwright.spec.shape import place, translate
 from trainwright.spec.triggers import triggers_of
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
-_NOT_FOR_REGISTER = ("out", "check", "resources", "retry", "timeout", "env", "baseline")
+_NOT_FOR_REGISTER = ("call", "out", "check", "resources", "retry", "timeout", "env", "baseline")
 _NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER, "skip_code")
 
 
@@ -132,6 +133,7 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         stage=Stage.REGISTRATION if model.uses == "register" else model.stage,
         run=model.run if isinstance(model.run, str) else "",
         argv=tuple(model.run) if isinstance(model.run, list) else (),
+        call=model.call or "",
         register=register,
         out=dict(model.out),
         depends_on=tuple(sorted(set(model.depends_on))),
@@ -208,12 +210,11 @@ def _clashes_of_file(name: str, path: str, tree: Tree) -> list[tuple[str, WrongV
 
 
 def _clashes_of_command(name: str, model: StepModel) -> list[tuple[str, WrongValueError]]:
-    found = []
-    if not model.run or model.run == [""]:
-        message = f"step {name} has nothing to do: neither run: nor uses:"
-        found.append(("", WrongValueError("TW1012", message, remedy="add run: and a command, or uses: register")))
-    if model.with_ is not None:
-        found.append(("with", WrongValueError("TW1017", f"step {name} has with: without uses:", remedy="leave it out")))
+    found = clashes_of_call(name, model.call, model.run is not None, model.with_, model.out)
+    if not model.call and (not model.run or model.run == [""]):
+        message = f"step {name} has nothing to do: neither run: nor call: nor uses:"
+        remedy = "add run: and a command, call: and a function, or uses: register"
+        found.append(("", WrongValueError("TW1012", message, remedy=remedy)))
     if model.stage is Stage.REGISTRATION:
         message = f"step {name} is of the stage registration and does not use register"
         why = "a model enters the registry only after every check on it has passed"

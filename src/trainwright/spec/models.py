@@ -14,6 +14,7 @@ from trainwright.core import quantity
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
+from trainwright.spec.calls import check_target
 from trainwright.spec.document import API_VERSION, ParamType
 from trainwright.spec.findings import WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
@@ -222,6 +223,7 @@ class StepModel(_Model):
 
     stage: Annotated[Stage | None, BeforeValidator(_one_of(Stage))] = None
     run: Annotated[str | list[str] | None, PlainValidator(_run), WithJsonSchema(_TEXT_OR_TEXTS)] = None
+    call: Annotated[str, AfterValidator(check_target)] | None = None
     uses: Annotated[str | None, PlainValidator(_uses), WithJsonSchema({"type": "string"})] = None
     with_: Annotated[dict[str, object] | None, Field(alias="with")] = None
     out: Annotated[

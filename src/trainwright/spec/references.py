@@ -20,14 +20,16 @@ class Reference:
 
     Attributes:
         offset: of its ``$`` in the text, in characters.
+        bare: whether it is written without ``${{ }}``, as under ``with:``.
     """
 
     name: str
     field: str
     offset: int
+    bare: bool = False
 
     def __str__(self) -> str:
-        return f"${{{{ {self.name}.{self.field} }}}}"
+        return f"{self.name}.{self.field}" if self.bare else f"${{{{ {self.name}.{self.field} }}}}"
 
 
 class ReferenceSyntaxError(WrongValueError):

@@ -19,6 +19,7 @@ def json_schema() -> dict[str, Any]:
     schema["properties"]["triggers"] = {"anyOf": [triggers, triggers["items"]]}
     step = schema["$defs"]["StepModel"]["properties"]
     step["retry"] = {"anyOf": [{"type": "integer", "minimum": 0}, {"$ref": "#/$defs/RetryModel"}]}
+    step["with"] = {"anyOf": [{"$ref": "#/$defs/RegisterModel"}, {"type": "object"}, {"type": "null"}]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

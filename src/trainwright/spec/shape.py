@@ -25,7 +25,7 @@ from trainwright.spec.triggers import TriggerModel, written_path
 LATER = frozenset(
     {
         *("scheduling", "runs_on", "sweep", "curriculum"),
-        *("script", "launcher", "workers", "checkpoint", "call", "environment", "shm"),
+        *("script", "launcher", "workers", "checkpoint", "environment", "shm"),
     }
 )
 """Keys of the language that this version knows of and does not do yet."""
@@ -50,7 +50,7 @@ _BOUNDS = {
     "greater_than_equal": "below {ge}",
     "less_than_equal": "above {le}",
 }
-_BRACES_ALLOWED = ("run", "env", "help")
+_BRACES_ALLOWED = ("run", "script", "env", "help")
 
 
 def check_shape(tree: Tree, findings: Findings) -> PipelineModel | None:

@@ -79,6 +79,7 @@ ENDS = [  # G19: how it ended, its class, the signal shown, the reason shown, th
     (ended("a", cause="lost"), X.LOST, None, R.LOST, E.VANISHED),
     (ended("a", cause="not-started"), X.USER_ERROR, None, R.NOT_STARTED, E.ENDED_BADLY),
     (ended("a", cause="output-missing"), X.OUTPUT, None, R.OUTPUT_MISSING, E.ENDED_BADLY),
+    (ended("a", cause="output-invalid"), X.OUTPUT, None, R.OUTPUT_INVALID, E.ENDED_BADLY),
     (ended("a", cause="not-published"), X.INFRASTRUCTURE, None, R.NOT_PUBLISHED, E.ENDED_BADLY),
 ]
 

@@ -61,6 +61,8 @@ SAID = [
      "the command could not be started: no such program: {x}", "mend the command or its inputs"),
     (after_words(ONE, *well("r/a/1")), "output-missing", "ended well but did not write the output x",
      "write it to the path that ${{ out.NAME }} gives (in a script: tw.outputs), or take it out of out:"),
+    (after_words(ONE, *well("r/a/1", cause="output-invalid", message="x is no JSON")), "output-invalid",
+     "ended well but the output x is no JSON", "write what the kind under out: asks for, or declare another kind"),
     (after_words(ONE, *(w for n in (1, 2, 3, 4) for w in well(f"r/a/{n}", cause="not-published", message="full"))),
      "not-published", "its outputs could not be stored: full", "free space and run it again"),
     (after_words(ONE, *well("r/a/1", outputs=["x"], metrics={"auc": 0.7})), "gate-failed",

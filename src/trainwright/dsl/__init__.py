@@ -1,0 +1,1 @@
+"""The Python face of the language: functions and decorators that draw the document which YAML parses to."""

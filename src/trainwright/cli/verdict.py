@@ -11,6 +11,10 @@ from trainwright.service import metrics
 from trainwright.service.context import Context
 from trainwright.service.why import gate_line
 
+_GATES = frozenset(
+    {ReasonCode.GATE_FAILED, ReasonCode.NOT_A_NUMBER, ReasonCode.NOT_REGISTERED, ReasonCode.JUDGE_FAILED}
+)
+
 TAIL = 15
 """Lines of the log that a failure shows."""
 
@@ -19,9 +23,12 @@ def exit_code_of(view: RunView) -> int:
     """Return 0 for success, 7 for a gate, 1 for any other end."""
     if view.run.state is RunState.SUCCEEDED:
         return OK
-    failed = (s.reason.code for s in view.steps if s.state is StepState.FAILED and s.reason)
-    gates = {ReasonCode.GATE_FAILED, ReasonCode.NOT_A_NUMBER, ReasonCode.NOT_REGISTERED}
-    return GATE if next(failed, None) in gates else FAILED
+    if view.run.reason is not None and "code" in view.run.reason.evidence:
+        return GATE if view.run.reason.root in _GATES else FAILED
+    failed = (
+        s.reason.root for s in view.steps if s.state is StepState.FAILED and s.reason
+    )  # records of older versions
+    return GATE if next(failed, None) in _GATES else FAILED
 
 
 def show_verdict(context: Context, view: RunView, plan: Plan) -> None:

@@ -34,6 +34,7 @@ class ReasonCode(StrEnum):
     METADATA_MISSING = "metadata-missing"
     NOT_A_NUMBER = "not-a-number"
     NOT_REGISTERED = "not-registered"
+    JUDGE_FAILED = "judge-failed"
     UPSTREAM_FAILED = "upstream-failed"
     UPSTREAM_SKIPPED = "upstream-skipped"
     CONDITION_FALSE = "condition-false"
@@ -62,6 +63,11 @@ class Reason:
 
     code: ReasonCode
     evidence: Mapping[str, Plain] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        """Return the code of the failure behind it: that of a member, where a group failed by its members."""
+        return str(self.evidence.get("code") or self.code)
 
     def sentence(self) -> str:
         """Return what happened or is waited for, in one sentence."""
@@ -123,6 +129,9 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ),
     ReasonCode.NOT_REGISTERED: Entry(
         "{model} was not registered: no check on it has passed", "give a step that reads the model a check:"
+    ),
+    ReasonCode.JUDGE_FAILED: Entry(
+        "{model} was not registered: {steps} did not pass", "see it: tw why RUN/STEP; when: cannot let a model through"
     ),
     ReasonCode.UPSTREAM_FAILED: Entry("was skipped because {steps} did not succeed"),
     ReasonCode.UPSTREAM_SKIPPED: Entry(

@@ -19,9 +19,9 @@ from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.core.workload import Decision, Placement, Refusal
 from trainwright.lifecycle.attempt import TRANSITIONS, Event, classify, event_of, reason_code, signal_of
-from trainwright.lifecycle.facts import hold
+from trainwright.lifecycle.facts import hold, params_of
 from trainwright.lifecycle.gates import facts_of, failed_gate, judge_checks, not_a_number, owed
-from trainwright.lifecycle.groups import ListRead, begin_group, follow_group, take_list
+from trainwright.lifecycle.groups import ListRead, begin_group, follow_group, stopped, take_list
 from trainwright.lifecycle.inputs import inputs_of
 from trainwright.lifecycle.join import obstacle
 from trainwright.lifecycle.registration import register
@@ -148,9 +148,9 @@ def _end(turn: Turn, attempt: Attempt, ended: Ended) -> None:
 
 def _class_of(planned: PlannedStep, ended: Ended) -> ExitClass:
     """Return the kind of an end as it counts: success needs exit 0 and every output that was promised."""
+    if planned.skip_code is not None and ended.cause == "exited" and ended.exit_code == planned.skip_code:
+        return ExitClass.SKIPPED  # also a code above 128, which would else stand for a signal
     exit_class = classify(ended)
-    if exit_class is ExitClass.USER_ERROR and planned.skip_code is not None and ended.exit_code == planned.skip_code:
-        return ExitClass.SKIPPED
     if exit_class is ExitClass.OK and set(planned.outputs) - set(ended.outputs):
         return ExitClass.OUTPUT
     return exit_class
@@ -297,7 +297,7 @@ def _follow_attempt(turn: Turn, planned: PlannedStep, step: StepRun) -> None:
 
 def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
     outputs = tuple(o for name in sorted(planned.outputs) if (o := turn.output(step.name, name)) is not None)
-    params = turn.run.params if planned.params is None else planned.params
+    params = params_of(planned, step.name, turn.run.params, turn.step)
     inputs = turn.inputs.get(attempt.id) or turn.view.inputs.get(attempt.id, ())
     facts = facts_of(params, attempt, inputs, outputs)
     given, missing = owed(planned, facts)
@@ -349,11 +349,11 @@ def _settle_run(turn: Turn) -> None:
     failed = next((s for s in top if s.state is StepState.FAILED), None)
     if failed is not None:
         cause = failed.reason.sentence() if failed.reason else "?"
-        code = failed.reason.evidence.get("code", failed.reason.code) if failed.reason else ""
+        code = failed.reason.root if failed.reason else ""
         reason = Reason(ReasonCode.STEP_FAILED, {"step": failed.name, "cause": cause, "code": code})
         turn.run = replace(turn.run, state=RunState.FAILED, reason=reason, finished_at=turn.now)
     elif any(s.state is StepState.CANCELLED for s in top):
-        reason = Reason(ReasonCode.STOPPED, {"actor": turn.run.stop_asked_by or "somebody"})
+        reason = stopped(turn)
         turn.run = replace(turn.run, state=RunState.CANCELLED, reason=reason, finished_at=turn.now)
     else:
         reason = Reason(ReasonCode.SUCCEEDED)

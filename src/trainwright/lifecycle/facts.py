@@ -1,17 +1,16 @@
 """What conditions may name: the numbers and facts of steps beside the asking one, parameters, and its own item."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from trainwright.core.artifact import GateResult
 from trainwright.core.condition import judge, mentioned, parse
 from trainwright.core.ids import StepName
+from trainwright.core.run import StepRun
 from trainwright.core.scalar import Plain
 from trainwright.lifecycle.turn import Turn
-from trainwright.plan.plan import GroupKind
-
-ITEMS = ("each", "matrix", "loop")
-"""Names under which a member's own item is known."""
+from trainwright.plan.items import SCOPES, fields_of, place_of
+from trainwright.plan.plan import GroupKind, PlannedStep
 
 
 def hold(turn: Turn, expression: str, name: StepName, beside: StepName) -> GateResult:
@@ -30,9 +29,8 @@ def hold(turn: Turn, expression: str, name: StepName, beside: StepName) -> GateR
         head = dotted.partition(".")[0]
         sibling = StepName(f"{scope}.{head}" if scope else head)
         if head == "params":
-            own = turn.plan.step(name).params
-            names[head] = dict(turn.run.params if own is None else own)
-        elif head in ITEMS:
+            names[head] = params_of(turn.plan.step(name), name, turn.run.params, turn.step)
+        elif head in SCOPES:
             names[head] = fields_of(item_of(turn, name), name)
         elif sibling == turn.step(name).parent:
             names[head] = facts(turn, name)
@@ -62,15 +60,31 @@ def facts(turn: Turn, name: StepName) -> dict[str, Plain]:
 
 
 def item_of(turn: Turn, name: StepName) -> Plain:
-    """Return the item of the nearest member around a step, or its own."""
+    """Return the item of the member that a step is, or lies in: the nearest one's."""
     step = turn.step(name)
-    while step.item is None and step.parent is not None:
+    while step.parent is not None:
+        group = turn.plan.step(step.parent).group
+        if group is not None and group.kind is not GroupKind.ONCE:
+            break
         step = turn.step(step.parent)
     return step.item
 
 
-def fields_of(item: Plain, name: StepName) -> Mapping[str, Plain]:
-    """Return what references can name of an item: its keys, ``value`` for all of it, ``index`` for its place."""
-    keys = item if isinstance(item, dict) else {}
-    last = name.rpartition(".")[2]
-    return {**keys, "value": item, **({"index": int(last)} if last.isdigit() else {})}
+def params_of(
+    planned: PlannedStep, name: StepName, of_run: Mapping[str, Plain], step: Callable[[StepName], StepRun]
+) -> dict[str, Plain]:
+    """Return the parameters that a step knows: the run's, or those of its sub-pipeline with what its member gives.
+
+    Args:
+        planned: the step.
+        name: of the step itself, when it is one of many.
+        of_run: parameters of the run.
+        step: returns a record.
+    """
+    if planned.params is None:
+        return dict(of_run)
+    found = dict(planned.params)
+    for key, part in planned.bound.items():
+        member, field = place_of(part.ref, name)
+        found[key] = fields_of(step(member).item, member).get(field)
+    return found

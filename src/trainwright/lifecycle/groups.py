@@ -1,6 +1,6 @@
 """Groups: steps that stand for several. How their members come about, how many go on at once, how they end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from trainwright.core.condition import mentioned, parse
@@ -10,8 +10,8 @@ from trainwright.core.run import StepRun, Tally
 from trainwright.core.scalar import Plain
 from trainwright.core.states import StepState
 from trainwright.lifecycle.facts import hold
-from trainwright.lifecycle.job import each_fields
 from trainwright.lifecycle.turn import Turn, counted
+from trainwright.plan.items import lacking
 from trainwright.plan.plan import Group, GroupKind, PlannedStep, within
 
 WAITING = 16
@@ -22,8 +22,6 @@ OPEN = 128
 
 MOST_MEMBERS = 10_000
 """Of one group."""
-
-OWN_FIELDS = frozenset({"value", "index"})
 
 Begin = Callable[[Turn, StepName], None]
 
@@ -134,11 +132,11 @@ def _open(turn: Turn, step: StepRun, tally: Tally) -> None:
 def _verdict(turn: Turn, group: Group, step: StepRun, tally: Tally) -> tuple[StepState, Reason]:
     """Return how a group ends whose members have all ended."""
     if tally.cancelled:
-        return StepState.CANCELLED, Reason(ReasonCode.STOPPED, {"actor": turn.run.stop_asked_by or "somebody"})
+        return StepState.CANCELLED, stopped(turn)
     if tally.failed > group.tolerate:
-        first = _first_failed(turn, group, step, tally)
+        first = next(member for member in _members_of(turn, group, step) if member.state is StepState.FAILED)
         cause = first.reason.sentence() if first.reason else "?"
-        code = str(first.reason.code) if first.reason else ""
+        code = first.reason.root if first.reason else ""
         if group.kind is GroupKind.ONCE:
             return StepState.FAILED, Reason(ReasonCode.STEP_FAILED, {"step": first.name, "cause": cause, "code": code})
         evidence: dict[str, Plain] = {
@@ -158,12 +156,19 @@ def _verdict(turn: Turn, group: Group, step: StepRun, tally: Tally) -> tuple[Ste
     return StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED)
 
 
-def _first_failed(turn: Turn, group: Group, step: StepRun, tally: Tally) -> StepRun:
+def stopped(turn: Turn) -> Reason:
+    """Return the reason of what was stopped."""
+    return Reason(ReasonCode.STOPPED, {"actor": turn.run.stop_asked_by or "somebody"})
+
+
+def _members_of(turn: Turn, group: Group, step: StepRun) -> Iterator[StepRun]:
+    """Yield the members of a group that were begun, or the steps of a sub-pipeline, in order."""
+    begun = step.tally.begun if step.tally else 0
     if group.kind is GroupKind.ONCE:
         names = [within(inner.name, StepName(f"{step.name}.")) for inner in group.body]
     else:
-        names = [StepName(f"{step.name}.{number}") for number in range(tally.begun)]
-    return next(member for member in map(turn.step, names) if member.state is StepState.FAILED)
+        names = [StepName(f"{step.name}.{number}") for number in range(begun)]
+    yield from map(turn.step, names)
 
 
 def _wanting(turn: Turn, group: Group, step: StepRun) -> list[Plain]:
@@ -189,17 +194,19 @@ def _follow_loop(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
     begin(turn, name)
 
 
-def _after_round(turn: Turn, group: Group, step: StepRun, last: StepRun) -> tuple[StepState, Reason] | None:
+def _after_round(turn: Turn, group: Group, step: StepRun, last: StepRun) -> tuple[StepState, Reason | None] | None:
     """Return how a loop ends after a round; None when another one follows."""
     if not last.state.is_success and not _may_go_on(turn, group, last):
-        return last.state, last.reason or Reason(ReasonCode.STOPPED)
+        return last.state, last.reason
     beside = StepName(f"{last.name}.x") if turn.plan.step(last.name).group else step.name
     verdict = hold(turn, group.until, last.name, beside)
-    if verdict.verdict == "passed":
-        return StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED)
+    if verdict.verdict == "passed":  # its outputs are those of the last round: a round that failed has none to give
+        return last.state, last.reason
     values: dict[str, Plain] = {k: "missing" if v is None else v for k, v in verdict.values.items()}
     if verdict.verdict in {"missing", "not-a-number"}:
         return StepState.FAILED, Reason(ReasonCode.CONDITION_UNDECIDED, {"expression": group.until, "values": values})
+    if turn.run.stop_asked_by is not None:
+        return StepState.CANCELLED, stopped(turn)
     tally = step.tally or Tally(0)
     if tally.begun < tally.total:
         return None
@@ -212,10 +219,18 @@ def _may_go_on(turn: Turn, group: Group, last: StepRun) -> bool:
     if last.state is not StepState.FAILED or turn.run.stop_asked_by is not None:
         return False
     asked = any(name.rpartition(".")[2] == "passed" for name in mentioned(parse(group.until)))
-    reason = last.reason
-    code = "" if reason is None else reason.evidence.get("code", reason.code)
-    gate = code == ReasonCode.GATE_FAILED or (reason is not None and reason.code is ReasonCode.GATE_FAILED)
-    return asked and gate
+    return asked and _only_checks_failed(turn, last)
+
+
+def _only_checks_failed(turn: Turn, step: StepRun) -> bool:
+    """Tell whether every failure in a step that failed is one of a check."""
+    group = turn.plan.step(step.name).group
+    if group is None or step.tally is None:
+        return step.reason is not None and step.reason.code is ReasonCode.GATE_FAILED
+    if step.reason is None or step.reason.code not in {ReasonCode.STEP_FAILED, ReasonCode.MEMBERS_FAILED}:
+        return step.reason is not None and step.reason.root == ReasonCode.GATE_FAILED
+    failed = [member for member in _members_of(turn, group, step) if member.state is StepState.FAILED]
+    return all(_only_checks_failed(turn, member) for member in failed)
 
 
 def _fault(planned: PlannedStep, group: Group, value: Plain) -> str:
@@ -224,9 +239,4 @@ def _fault(planned: PlannedStep, group: Group, value: Plain) -> str:
         return f"it holds {type(value).__name__}, not a list"
     if len(value) > MOST_MEMBERS:
         return f"it has {len(value)} items, at most {MOST_MEMBERS} are allowed"
-    wanted = sorted({f for owner, f in each_fields(group.body[0]) if owner == planned.name and f not in OWN_FIELDS})
-    for number, item in enumerate(value):
-        lacking = [f for f in wanted if not isinstance(item, dict) or f not in item]
-        if lacking:
-            return f"item {number} has no {', '.join(lacking)}"
-    return ""
+    return lacking(group.body[0], planned.name, value)

@@ -31,7 +31,7 @@ def _made(turn: Turn, wanted: PlannedInput, name: StepName) -> Iterator[tuple[st
     step = within(wanted.step or StepName(""), name)
     if wanted.source is Source.PREVIOUS:
         group, _, number = step.rpartition(".")
-        output = made(turn, StepName(f"{group}.{int(number) - 1}"), wanted.output) if int(number) else None
+        output = _published(turn, StepName(f"{group}.{int(number) - 1}"), wanted.output) if int(number) else None
         if output is not None:
             yield wanted.name, output
     elif wanted.source is Source.ALL:
@@ -47,14 +47,19 @@ def _made(turn: Turn, wanted: PlannedInput, name: StepName) -> Iterator[tuple[st
 
 
 def made(turn: Turn, name: StepName, output: str) -> Output | None:
-    """Return what a step has made under that name: its own, or that of the part of it which stands for it."""
+    """Return what a step that succeeded has made under that name: its own, or that of the part which stands for it."""
+    return _published(turn, name, output) if turn.step(name).state.is_success else None
+
+
+def _published(turn: Turn, name: StepName, output: str) -> Output | None:
+    """Return what a step has made, also when it failed by a check: that is what the next round begins with."""
     step = turn.step(name)
-    if not step.state.is_success:
-        return None
     group = turn.plan.step(name).group
     if group is None:
         return turn.output(name, output)
-    if group.kind is GroupKind.LOOP and step.tally is not None:
-        return made(turn, StepName(f"{name}.{step.tally.begun - 1}"), output)
+    if step.tally is None:
+        return None
+    if group.kind is GroupKind.LOOP:
+        return _published(turn, StepName(f"{name}.{step.tally.begun - 1}"), output)
     body, inner = group.outputs[output]
-    return made(turn, within(body, StepName(f"{name}.")), inner)
+    return _published(turn, within(body, StepName(f"{name}.")), inner)

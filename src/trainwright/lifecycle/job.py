@@ -1,7 +1,7 @@
 """From a planned step to the portable job of one attempt."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from trainwright.core.ids import StepName
@@ -9,8 +9,9 @@ from trainwright.core.job import Argument, CodeTree, Collection, Command, JobSpe
 from trainwright.core.join import Join
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain, render_scalar
-from trainwright.lifecycle.facts import fields_of
+from trainwright.lifecycle.facts import params_of
 from trainwright.lifecycle.retry import resources_of
+from trainwright.plan.items import fields_of, place_of
 from trainwright.plan.plan import Plan, PlannedStep, Source, within
 
 GRACE_S = 10.0
@@ -35,7 +36,7 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         env={**fill.templates(step.env), **_failure(step, view, record.step)},
         inputs=inputs,
         outputs=step.outputs,
-        params=plan.params if step.params is None else step.params,
+        params=params_of(step, record.step, plan.params, view.step),
         code=replace(code, folder=posixpath.normpath(posixpath.join(code.folder, step.folder))),
         resources=resources_of(step, record.ooms),
         devices=record.devices,
@@ -43,20 +44,6 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         grace_s=GRACE_S,
         collections=collections,
     )
-
-
-def each_fields(step: PlannedStep) -> Iterator[tuple[str, str]]:
-    """Yield group and field of everything that a step, or a step inside it, says of an item."""
-    command = step.command or Command()
-    templates = (*command.refs.values(), *command.argv, *step.env.values())
-    refs = [part.ref for template in templates for part in template]
-    refs += [argument.ref for argument in command.call.arguments.values()] if command.call else []
-    for ref in refs:
-        if ref.startswith("each:"):
-            _, group, field = ref.split(":", 2)
-            yield group, field
-    for inner in step.group.body if step.group else ():
-        yield from each_fields(inner)
 
 
 class _Fill:
@@ -82,24 +69,17 @@ class _Fill:
         kind, _, rest = part.ref.partition(":")
         if kind == "input" and rest not in self._inputs:
             return Part()
-        return Part(text=render_scalar(self._field(rest))) if kind == "each" else part
+        return Part(text=render_scalar(self._field(part.ref))) if kind == "each" else part
 
     def _argument(self, argument: Argument) -> Argument:
         kind, _, rest = argument.ref.partition(":")
         if kind == "input" and rest not in self._inputs:
             return Argument()
-        return Argument(self._field(rest)) if kind == "each" else argument
+        return Argument(self._field(argument.ref)) if kind == "each" else argument
 
-    def _field(self, named: str) -> Plain:
-        path, _, field = named.partition(":")
-        member = self._member(StepName(path))
+    def _field(self, ref: str) -> Plain:
+        member, field = place_of(ref, self._name)
         return fields_of(self._view.step(member).item, member).get(field)
-
-    def _member(self, path: StepName) -> StepName:
-        """Return the member of that group which this step is, or lies in."""
-        group = within(path, self._name)
-        length = group.count(".") + 2
-        return StepName(".".join(self._name.split(".")[:length]))
 
 
 def _collections(step: PlannedStep, names: tuple[str, ...]) -> dict[str, Collection]:

@@ -9,14 +9,15 @@ The whole table:
 ``none_failed`` begins            begins                         skipped (upstream-failed)
 ``one_success`` begins            begins when one succeeded      begins when one succeeded
 ``all_done``    begins            begins                         begins
-``on_fail``     skipped           skipped                        begins
 =============== ================= ============================== =====================
+
+``on_fail`` follows one step, and begins when that one has failed itself.
 
 A step that was skipped because one before it failed counts as failed, so that a failure is not forgotten on the way;
 so does a step that was cancelled. Every step waits until all that it needs have ended.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import Enum, auto
 
 from trainwright.core.join import Join
@@ -44,7 +45,7 @@ def how_ended(step: StepRun) -> End | None:
     return End.SKIPPED if step.state is StepState.SKIPPED and not after_failure else End.BADLY
 
 
-def obstacle(join: Join, needs: Iterable[StepRun]) -> Reason | None:
+def obstacle(join: Join, needs: Sequence[StepRun]) -> Reason | None:
     """Return why a step is skipped whose needs have all ended; None when it begins."""
     ends: dict[End, list[Plain]] = {end: [] for end in End}
     for need in needs:
@@ -63,4 +64,5 @@ def obstacle(join: Join, needs: Iterable[StepRun]) -> Reason | None:
         case Join.ALL_DONE:
             return None
         case Join.ONE_FAILED:
-            return None if bad else Reason(ReasonCode.NOT_NEEDED, {"steps": [*ends[End.WELL], *skipped]})
+            failed_itself = any(need.state is StepState.FAILED for need in needs)
+            return None if failed_itself else Reason(ReasonCode.NOT_NEEDED, {"steps": [need.name for need in needs]})

@@ -7,7 +7,9 @@ from trainwright.core.changes import RegisterModel
 from trainwright.core.ids import StepName
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import StepRun
+from trainwright.core.scalar import Plain
 from trainwright.lifecycle.inputs import made
+from trainwright.lifecycle.join import End, how_ended
 from trainwright.lifecycle.turn import Turn
 from trainwright.plan.plan import GroupKind, PlannedStep, within
 
@@ -15,17 +17,22 @@ from trainwright.plan.plan import GroupKind, PlannedStep, within
 def register(planned: PlannedStep, turn: Turn, name: StepName) -> RegisterModel | Reason:
     """Return the new version, or the reason why there is none.
 
-    A model needs at least one passed check, written by an author, of a step that read it and came before.
+    A model needs at least one passed check, written by an author, of a step that read it and came before, and no such
+    step may have failed, whatever ``when:`` of the registration says.
 
     Args:
-        planned: with a registration; every step that it needs has succeeded.
+        planned: with a registration; every step that it needs has ended, as its join wants it.
         turn: the decision under way; versions that it registers already are counted.
         name: of the step that registers.
     """
     registration = planned.registration
     if registration is None:
         raise ValueError(f"step {planned.name} registers nothing")
-    judges = [end for path in registration.judges for end in _ends(turn, within(path, name))]
+    asked = [turn.step(within(path, name)) for path in registration.judges]
+    against: list[Plain] = [judge.name for judge in asked if how_ended(judge) is End.BADLY]
+    if against:
+        return Reason(ReasonCode.JUDGE_FAILED, {"model": registration.source.name, "steps": against})
+    judges = [end for judge in asked for end in _ends(turn, judge.name)]
     gates = tuple(gate for judge in judges for gate in judge.gates)
     source = registration.source
     output = made(turn, within(source.step or StepName(""), name), source.output)

@@ -10,12 +10,13 @@ from trainwright.core.ids import StepName
 from trainwright.core.join import Join
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import RULES, Stage
-from trainwright.plan.groups import Body, group_of, list_of, sub_scope
+from trainwright.plan.groups import Body, group_of, list_of
 from trainwright.plan.order import topological
 from trainwright.plan.plan import Check, Group, GroupKind, Plan, PlannedInput, PlannedStep
 from trainwright.plan.registration import baseline_model, registered, registrations
 from trainwright.plan.scope import Scope, outputs_of
 from trainwright.plan.texts import command_of, env_of, references_of
+from trainwright.plan.uses import sub_scope
 from trainwright.spec.arguments import literal_of, reference_of
 from trainwright.spec.document import Document, StepSpec
 from trainwright.spec.references import Reference
@@ -101,6 +102,7 @@ def _steps(scope: Scope) -> tuple[PlannedStep, ...]:
             join=step.join,
             when=step.when,
             params=None if scope.prefix == "" else scope.params,
+            bound=scope.bound,
             folder=scope.folder,
         )
         if name not in registers:
@@ -167,6 +169,7 @@ def _on_fail(scope: Scope, name: str, step: StepSpec) -> PlannedStep:
         env=env_of(step, lambda reference: scope.part(name, reference)),
         join=Join.ONE_FAILED,
         params=None if scope.prefix == "" else scope.params,
+        bound=scope.bound,
         folder=scope.folder,
     )
 
@@ -215,7 +218,7 @@ def _checks(step: StepSpec) -> tuple[Check, ...]:
 def _require_stages(document: Document) -> None:
     if not document.spec.standard:
         return
-    present = {step.stage for step in document.spec.steps.values()}
+    present = set(_stages(document))
     missing = [stage.value for stage in Stage if stage not in present]
     if missing:
         raise SpecError(
@@ -225,3 +228,11 @@ def _require_stages(document: Document) -> None:
             why="a standard pipeline has all six stages",
             remedy="give steps these stages, or leave standard: out",
         )
+
+
+def _stages(document: Document) -> Iterator[Stage | None]:
+    """Yield the stages of all steps, those of pipeline files that it uses too."""
+    for step in document.spec.steps.values():
+        yield step.stage
+        if step.uses:
+            yield from _stages(document.subs[step.uses])

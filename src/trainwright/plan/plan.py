@@ -8,7 +8,7 @@ from functools import cached_property
 from trainwright.core.artifact import ArtifactKind, PinnedData
 from trainwright.core.codec import digest_of
 from trainwright.core.ids import Digest, StepName
-from trainwright.core.job import Command, Retry, Template
+from trainwright.core.job import Command, Part, Retry, Template
 from trainwright.core.join import Join
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
@@ -122,6 +122,7 @@ class PlannedStep:
         group: what it stands for; None for an ordinary step.
         skip_code: exit code by which the command says that it has nothing to do; None = there is none.
         params: of its sub-pipeline; None at the top, where the run's are meant.
+        bound: parameters of its sub-pipeline that each member has a value of its own for: name → where it is.
         folder: of its pipeline file, relative to the folder of the top one.
     """
 
@@ -144,6 +145,7 @@ class PlannedStep:
     group: Group | None = None
     skip_code: int | None = None
     params: Mapping[str, Plain] | None = None
+    bound: Mapping[str, Part] = field(default_factory=dict)
     folder: str = "."
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from trainwright.core import condition
+from trainwright.core.artifact import ArtifactKind
 from trainwright.core.errors import DeniedError, SpecError
 from trainwright.core.ids import StepName
 from trainwright.plan.order import Needs, everything_before
@@ -55,6 +56,13 @@ def _registration(
             where=document.where(f"steps.{name}.with.model"),
             why="the step has members, and each makes one",
             remedy="choose one of them in a step, and register what that step gives",
+        )
+    if source.kind is not ArtifactKind.MODEL:
+        raise SpecError(
+            "TW1060",
+            f"model: {asked.model} is a {source.kind.value}, not a model",
+            where=document.where(f"steps.{name}.with.model"),
+            remedy="register an output that is declared as one, as in out: {model: model}",
         )
     judges = tuple(
         other

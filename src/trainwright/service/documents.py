@@ -5,7 +5,7 @@ import json
 import posixpath
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def read_document(path: Path, name: str, kept: Path | None = None) -> Document:
     """
     if _is_python(path):
         return drawn_document(_traced(path, name), path, kept)
-    return _with_subs(_read(path, name, kept), path, (), kept)
+    return _with_warnings(_with_subs(_read(path, name, kept), path, (), kept))
 
 
 def read_plain(path: Path, name: str) -> tuple[Document, Plain]:
@@ -70,7 +70,7 @@ def drawn_document(traced: Mapping[str, Any], path: Path, kept: Path | None = No
     Raises:
         NotFoundError, SpecError: see ``read_document``.
     """
-    return _with_subs(document_of(traced), path, (), kept)
+    return _with_warnings(_with_subs(document_of(traced), path, (), kept))
 
 
 def _traced(path: Path, name: str) -> dict[str, Any]:
@@ -87,6 +87,17 @@ def _traced(path: Path, name: str) -> dict[str, Any]:
         message = f"{name} cannot be loaded: Python ended with exit code {done.returncode}"
         raise SpecError("TW1102", message, where=name, remedy=f"mend it until python {name} works") from error
     return found
+
+
+def _with_warnings(document: Document) -> Document:
+    """Return a document that warns of what is doubtful in the files that it uses too."""
+    return replace(document, warnings=tuple(dict.fromkeys(_warnings(document))))
+
+
+def _warnings(document: Document) -> Iterator[str]:
+    yield from document.warnings
+    for sub in document.subs.values():
+        yield from _warnings(sub)
 
 
 def _with_subs(document: Document, path: Path, above: tuple[Path, ...], kept: Path | None) -> Document:

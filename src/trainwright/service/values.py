@@ -21,7 +21,7 @@ def read_value(content: ContentStore, digest: Digest) -> Plain:
     data = content.read(digest, FILE)
     try:
         value: Plain = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BackendError(
             "TW6104", f"it is not JSON: {error}", remedy="write it with json.dump, or return it from a function"
         ) from error

@@ -42,6 +42,8 @@ class Links:
             self.arguments(name, step)
             self.members(name, step)
             self.conditions(name, step)
+            if step.loop and not step.uses:
+                self.until(f"steps.{name}.loop.until", name, step, step.loop.until)
             if step.on_fail:
                 self.on_fail(name, step.on_fail)
         for output, made in self.spec.outputs.items():
@@ -110,10 +112,27 @@ class Links:
                     remedy = suggest(head, known, "it may name")
                     message = f"{dotted} in the condition {text!r} names no step"
                     wrong = WrongValueError("TW1042", message, remedy=remedy)
-                elif head == "params":
+                elif head in {"loop", "prev"}:
+                    message = f"{dotted} cannot stand in when:, which is asked before the first round"
+                    wrong = WrongValueError("TW1042", message, remedy="ask for it in loop: until")
+                elif head in {"params", "each", "matrix"}:
                     wrong = self.obstacle(name, step, Reference(head, field.partition(".")[0], 0))
                 if wrong:
                     self.findings.add(self.tree.where(path if path in self.tree.positions else path[:-2]), wrong)
+
+    def until(self, path: str, name: str, step: StepSpec, text: str) -> None:
+        """Check that ``until:`` of a command names what the command says of itself, parameters, or the round."""
+        for dotted in condition.mentioned(condition.parse(text)):
+            head, _, field = dotted.partition(".")
+            wrong = None
+            if head in {"params", "loop"}:
+                wrong = self.obstacle(name, step, Reference(head, field.partition(".")[0], 0))
+            elif field and head != name:
+                message = f"{dotted} in the condition {text!r} is nothing that a round of {name} tells"
+                remedy = "it may name metrics of the step itself, passed, loop.round and params"
+                wrong = WrongValueError("TW1042", message, remedy=remedy)
+            if wrong:
+                self.findings.add(self.tree.where(path), wrong)
 
     def on_fail(self, name: str, step: StepSpec) -> None:
         """Check what follows a failure: it may read parameters and data, since nothing else is sure to be there."""
@@ -152,7 +171,7 @@ class Links:
         if step.fan_out is not None and step.fan_out.matrix:
             found["matrix"] = step.fan_out.matrix
         elif step.fan_out is not None:
-            found["each"] = None
+            found["each"] = None  # the fields of items are looked at once they are known
         if step.loop is not None:
             found["loop"] = {"round": None}
             found["prev"] = None if step.uses else step.out
@@ -258,6 +277,8 @@ class Links:
             if other != name
             for key, kind in found.out.items()
         }
+        if step in self.spec.steps and self.spec.steps[step].uses and output:
+            return  # what that file gives is known when all files are read
         models = [made_by for made_by, kind in made.items() if kind is ArtifactKind.MODEL]
         kind = made.get(f"{step}.{output}")
         if kind is ArtifactKind.MODEL:

@@ -89,6 +89,11 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
         "train.model was not registered: no check on it has passed",
         "give a step that reads the model a check:",
     ),
+    "judge-failed": (
+        {"model": "train.model", "steps": ["judge"]},
+        "train.model was not registered: judge did not pass",
+        "see it: tw why RUN/STEP; when: cannot let a model through",
+    ),
     "upstream-failed": ({"steps": ["a"]}, "was skipped because a did not succeed", ""),
     "upstream-skipped": (
         {"steps": ["a"]}, "was skipped because a was skipped", "when: none_failed lets it run all the same",

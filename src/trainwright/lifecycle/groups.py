@@ -65,7 +65,8 @@ def take_list(turn: Turn, read: ListRead, begin: Begin) -> None:
     step = turn.step(read.step)
     planned = turn.plan.step(read.step)
     group = planned.group
-    if step.state is not StepState.QUEUED or group is None or group.over is None:
+    stopping = turn.run.stop_asked_by is not None
+    if stopping or step.state is not StepState.QUEUED or group is None or group.over is None:
         return
     fault = read.problem or _fault(planned, group, read.value)
     if fault:

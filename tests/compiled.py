@@ -99,8 +99,11 @@ class Played:
             self.place_all().end_all()
         raise AssertionError("the run does not end")
 
+    def stop_asked(self) -> RunView:
+        return replace(self.now_is, run=replace(self.now_is.run, stop_asked_by="bob"))
+
     def stop(self) -> "Played":
-        self.now_is = replace(self.now_is, run=replace(self.now_is.run, stop_asked_by="bob"))
+        self.now_is = self.stop_asked()
         return self.tell()
 
     @property

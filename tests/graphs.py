@@ -225,6 +225,8 @@ class Model:
             passed = f"{last}.{node.body[0].name}" if node.body else last
             if self.final[passed] == SUCCEEDED if node.until == "passed" else number >= 1:
                 return self.as_round(path, last)
+            if last in self.good:
+                self.good[path] = self.good[last]
         return self.put(path, FAILED)
 
     def as_round(self, path: str, last: str) -> None:
@@ -232,6 +234,7 @@ class Model:
         self.put(path, self.final[last])
         if last in self.only_checks:
             self.only_checks.add(path)
+        self.good.pop(path, None)
         if last in self.good:
             self.good[path] = self.good[last]
 

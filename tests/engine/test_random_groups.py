@@ -3,13 +3,13 @@
 import tempfile
 from pathlib import Path
 
-from graphs import Model, Node, end_of, members_of, nodes, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab import Death, Lab
 
 from build import content, insert
 from compiled import compiled
+from graphs import Model, Node, end_of, members_of, nodes, texts
 from trainwright.core.job import JobSpec
 from trainwright.ports.testing.fake import Script
 

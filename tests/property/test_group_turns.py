@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from graphs import Model, Node, end_of, members_of, nodes, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from build import CHANCE, after, ended, placed, running, view
 from compiled import compiled
+from graphs import Model, Node, end_of, members_of, nodes, texts
 from trainwright.core.changes import Act, Changes, applied
 from trainwright.core.run import Attempt, RunView
 from trainwright.core.states import AttemptState, StepState

@@ -113,13 +113,14 @@ def _resolved(
         kind = DeniedError if isinstance(error, DeniedError) else SpecError
         problem = error.problem
         inputs = [key for key in given if re.search(rf"\b{re.escape(key)}\b", problem.message)]
-        place = f"steps.{name}.with.{inputs[0]}" if inputs else f"steps.{name}.with"
+        declared_at = problem.where if isinstance(problem.where, Position) else sub.where(f"params.{inputs[0]}")
+        remedy = re.sub(r"-p (\w+)=…", r"\1: … to with:", problem.remedy)
         raise kind(
             problem.code,
             f"step {name}: {problem.message}",
-            where=scope.document.where(place),
-            why=f"{problem.why} ({problem.where})" if problem.why else f"see {problem.where}",
-            remedy=problem.remedy.replace("-p ", "with: "),
+            where=scope.document.where(f"steps.{name}.with.{inputs[0]}" if inputs else f"steps.{name}.with"),
+            why=f"{problem.why} ({declared_at})" if problem.why else f"it is declared at {declared_at}",
+            remedy=remedy,
         ) from error
 
 

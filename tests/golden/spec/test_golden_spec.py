@@ -1,5 +1,7 @@
 """Each ``.yaml`` of this folder gives the error of the ``.txt`` beside it, or the values of the ``.json``.
 
+So does each folder: its ``pipeline.yaml`` uses the files beside it.
+
 ``TW_ACCEPT=1 pytest tests/golden/spec`` rewrites them; read the diff.
 """
 
@@ -14,19 +16,23 @@ from trainwright.core.codec import to_json
 from trainwright.core.errors import TrainwrightError
 from trainwright.core.ids import Digest
 from trainwright.plan.compile import compile_plan, data_requests
-from trainwright.spec.load import load
+from trainwright.service.documents import read_document
 from trainwright.spec.params import resolve
 
 HERE = Path(__file__).parent
-CASES = sorted(path.stem for path in HERE.glob("*.yaml"))
+CASES = sorted(
+    [path.stem for path in HERE.glob("*.yaml")] + [path.parent.name for path in HERE.glob("*/pipeline.yaml")]
+)
 
 
 def outcome(name: str) -> tuple[str, str]:
     """Return the suffix and the text that the case gives today."""
-    text = (HERE / f"{name}.yaml").read_text(encoding="utf-8")
+    folder = HERE / name
+    path = folder / "pipeline.yaml" if folder.is_dir() else HERE / f"{name}.yaml"
+    text = path.read_text(encoding="utf-8")
     overrides = dict(line.removeprefix("# -p ").split("=", 1) for line in text.splitlines() if line.startswith("# -p "))
     try:
-        document = load(text, f"{name}.yaml")
+        document = read_document(path, path.name)
         params = resolve(document, overrides)
         content = Content(Digest("sha256:" + "0" * 64), 1, 1)
         asked = data_requests(document).items()

@@ -1,4 +1,4 @@
-"""How a step joins those before it: the table of the documentation, cell by cell, and the steps that follow a failure."""
+"""How a step joins those before it: the table of the documentation cell by cell, and what follows a failure."""
 
 import re
 from pathlib import Path

@@ -113,7 +113,8 @@ def _resolved(
         kind = DeniedError if isinstance(error, DeniedError) else SpecError
         problem = error.problem
         inputs = [key for key in given if re.search(rf"\b{re.escape(key)}\b", problem.message)]
-        declared_at = problem.where if isinstance(problem.where, Position) else sub.where(f"params.{inputs[0]}")
+        by_name = problem.where.startswith("-p ")  # as for a run: that is not how it was given
+        declared_at = str(sub.where(f"params.{inputs[0]}")) if by_name and inputs else problem.where
         remedy = re.sub(r"-p (\w+)=…", r"\1: … to with:", problem.remedy)
         raise kind(
             problem.code,

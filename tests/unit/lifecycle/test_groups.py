@@ -7,7 +7,7 @@ from compiled import BAD, Played, played
 from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.job import CodeTree, JobSpec, Part
 from trainwright.core.scalar import Plain
-from trainwright.lifecycle.groups import MOST_MEMBERS, WINDOW, ListRead
+from trainwright.lifecycle.groups import MOST_MEMBERS, WAITING, ListRead
 from trainwright.lifecycle.job import build_job
 
 SKIP = {"exit_code": 9}
@@ -59,11 +59,11 @@ def test_members_begin_in_order_as_many_as_may(more: str, most: int) -> None:
     assert run.live == most
 
 
-def test_without_a_limit_a_window_of_members_is_begun() -> None:
-    run = played(each(str(list(range(WINDOW + 3))))).place_all()
-    assert len(run.begun) == WINDOW
-    assert run.to_the_end().states["run"] == "succeeded"
-    assert len(run.begun) == WINDOW + 3
+def test_without_a_limit_a_few_members_wait_for_room_at_one_time() -> None:
+    run = played(each(str(list(range(WAITING + 3)))))
+    assert len(run.live_attempts()) == WAITING
+    assert run.place_all().to_the_end().states["run"] == "succeeded"
+    assert len(run.begun) == WAITING + 3
 
 
 def test_a_member_that_fails_leaves_the_others_alone() -> None:

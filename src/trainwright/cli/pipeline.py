@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from trainwright.plan.plan import Plan
+    from collections.abc import Iterator
+
+    from trainwright.plan.plan import Plan, PlannedStep
     from trainwright.spec.document import Document
 
 File = Annotated[str, typer.Argument(help="Pipeline file.", show_default=False)]
@@ -175,16 +177,43 @@ def show_plan(plan: "Plan", *, stderr: bool) -> None:
     print_(f"plan {plan.pipeline}  {plan.digest[7:19]}  {settings}")
     for data in plan.data:
         print_(f"data {data.name} = {data.address}  {data.content.digest[7:19]}")
-    rows = []
-    for step in plan.steps:
-        checks = [c.expression for c in step.checks if not c.default]
-        makes = ", ".join(f"{name}: {kind}" for name, kind in step.outputs.items())
-        if step.registration:
-            alias = f"@{step.registration.alias}" if step.registration.alias else ""
-            makes = f"models/{step.registration.model}{alias}"
-        room = str(step.resources) if step.command else ""
-        rows.append((step.name, str(step.stage or ""), ", ".join(step.needs), room, makes, "\n".join(checks)))
+    rows = [row for step in plan.steps for row in _rows(step, 0)]
     output.table(("step", "stage", "after", "resources", "makes", "checks"), rows, stderr=stderr)
+
+
+def _rows(step: "PlannedStep", depth: int) -> "Iterator[tuple[str, ...]]":
+    """Yield the lines of a step in the table of a plan, and of the steps of a pipeline file that it stands for."""
+    made_by = step.group.body[0] if step.group is not None and step.group.kind != "once" else step
+    checks = [c.expression for c in made_by.checks if not c.default]
+    checks += [f"until {step.group.until}"] if step.group is not None and step.group.until else []
+    checks += [f"when {text}" for text in dict.fromkeys([*_rule(step), *step.when, *made_by.when])]
+    makes = ", ".join(f"{name}: {kind}" for name, kind in step.outputs.items())
+    if step.registration:
+        alias = f"@{step.registration.alias}" if step.registration.alias else ""
+        makes = f"models/{step.registration.model}{alias}"
+    room = str(made_by.resources) if made_by.command else ""
+    name = step.name.removeprefix(step.name[: step.name.rfind(".") + 1] if depth else "")
+    if step.name.endswith(".on_fail"):
+        name = f"{step.name.split('.')[-2]}.on_fail"
+    needs = ", ".join(need.rpartition(".")[2] for need in step.needs)
+    yield "  " * depth + name + _times(step), str(step.stage or ""), needs, room, makes, "\n".join(checks)
+    inner = made_by if made_by.group is not None else step
+    for part in inner.group.body if inner.group is not None and inner.group.kind == "once" else ():
+        yield from _rows(part, depth + 1)
+
+
+def _rule(step: "PlannedStep") -> list[str]:
+    return [] if step.join in {"all_success", "one_failed"} else [step.join.value]
+
+
+def _times(step: "PlannedStep") -> str:
+    """Return how often a step is made, for its name: `` ×3``, `` ×list.shards``, `` ↻ ≤6``."""
+    group = step.group
+    if group is None or group.kind == "once":
+        return ""
+    if group.kind == "loop":
+        return f" ↻ ≤{group.max_rounds}"
+    return f" ×{group.over.name}" if group.over is not None else f" ×{len(group.items or ())}"
 
 
 def show_differences(run: str, before: "Plan", after: "Plan", *, json: bool) -> None:

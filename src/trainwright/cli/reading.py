@@ -1,4 +1,4 @@
-"""Commands that only read: ps, show, why, logs, metrics, compare."""
+"""Commands that only read: ps, why, logs, metrics, compare; ``show`` is in a module of its own."""
 
 import re
 import sys
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainwright.cli.pipeline import Json
-from trainwright.cli.running import RunName, of_run
+from trainwright.cli.running import of_run
+from trainwright.cli.showing import show
 
 if TYPE_CHECKING:
-    from trainwright.app import App
+    from trainwright.core.ids import StepName
     from trainwright.core.run import Run, RunView
     from trainwright.plan.plan import Plan
     from trainwright.service.why import Explanation
@@ -65,38 +66,6 @@ def ps(
         )
 
 
-def show(
-    name: RunName,
-    fingerprint: Annotated[bool, typer.Option("--fingerprint", help="Show all that identifies it.")] = False,
-    json: Json = False,
-) -> None:
-    """Show one run: steps, checks, outputs, fingerprint. Also: tw show fp:3fa9…"""  # noqa: D415
-    from trainwright.cli import output
-    from trainwright.cli.session import session
-    from trainwright.service.lookup import read_run
-    from trainwright.service.triggers import story_of
-    from trainwright.service.why import story_lines
-    from trainwright.store import runs
-
-    with session() as app:
-        view, plan = read_run(app.context, of_run(name))
-        started_for, started = story_of(app.context, view.run.id)
-        with app.database.reading() as rows:
-            print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
-        if json:
-            output.put_json(
-                {"run": view.run, "steps": view.steps, "attempts": view.attempts, "outputs": view.outputs}
-                | {"fingerprint": print_, "started_for": started_for, "started": started}
-            )
-            return
-        if fingerprint or name.startswith("fp:"):
-            _show_fingerprint(print_)
-            return
-        _show_run(app, view, plan, print_.address)
-        for line in story_lines(started_for, started):
-            output.put(line)
-
-
 def why(address: Address, json: Json = False) -> None:
     """Say why a run or step waits, failed, was refused or stopped."""
     from trainwright.cli import output
@@ -126,16 +95,16 @@ def logs(
     from trainwright.cli.session import session
     from trainwright.cli.watch import follow_log
     from trainwright.service import metrics as files
-    from trainwright.service.lookup import find_attempt, find_step, read_run, split_address
+    from trainwright.service.lookup import find_attempt, read_run, split_address
 
     name, step, number = split_address(address)
     with session() as app:
-        view, _ = read_run(app.context, name)
+        view, plan = read_run(app.context, name)
+        names = _steps(view, plan, step)
         if follow:
-            chosen = find_step(view, step) if step else _current(view)
+            chosen = _current(view, names)
             follow_log(app.context, lambda: read_run(app.context, view.run.id)[0], chosen, _write)
             return
-        names = [find_step(view, step)] if step else [s.name for s in view.steps]
         for each in names:
             attempt = find_attempt(view, each, number)
             if attempt is None:
@@ -160,12 +129,12 @@ def metrics(
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service import metrics as files
-    from trainwright.service.lookup import find_attempt, find_step, read_run, split_address
+    from trainwright.service.lookup import find_attempt, read_run, split_address
 
     name, step, number = split_address(address)
     with session() as app:
-        view, _ = read_run(app.context, name)
-        names = [find_step(view, step)] if step else [s.name for s in view.steps]
+        view, plan = read_run(app.context, name)
+        names = _steps(view, plan, step)
         attempts = [a for a in (find_attempt(view, n, number) for n in names) if a is not None]
         points = [(a, files.series(app.context, a)) for a in attempts]
         samples = [(a, files.usage(app.context, a)) for a in attempts]
@@ -228,71 +197,6 @@ def compare(
         output.say(f"{equal} parts are equal (--all shows them)")
 
 
-def _show_run(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
-    from trainwright.cli import output
-    from trainwright.core.quantity import show_bytes
-    from trainwright.service.why import gate_line, memory_of_run
-
-    run, now = view.run, app.context.clock.now()
-    output.put(f"{output.marked(run.state)}  {run.pipeline} #{run.number}  {run.id}  {address}")
-    output.put(f"file {run.source}, submitted {output.when(run.submitted_at, now)} by {run.submitted_by}")
-    if run.params:
-        output.put("params " + "  ".join(f"{k}={v}" for k, v in run.params.items()))
-    for data in plan.data:
-        output.put(f"data {data.name} = {data.address}  {data.content.digest[7:19]}")
-    rows = []
-    for step in view.steps:
-        attempt = view.latest(step.name)
-        figures = {k: m.last for k, m in attempt.metrics.items()} if attempt else {}
-        text = "  ".join(f"{k} {output.figure(v)}" for k, v in list(figures.items())[-4:])
-        if step.metadata.get("model_version"):
-            text = str(step.metadata["model_version"])
-        if step.reason and step.state not in {"succeeded", "running"}:
-            text = step.reason.sentence()
-        length = output.took(step.started_at, step.finished_at, now)
-        rows.append((output.marked(step.state), step.name, str(step.attempts or ""), length, text))
-    output.table(("state", "step", "tries", "took", "metrics or reason"), rows)
-    for line in memory_of_run(view, plan):
-        output.put(line)
-    for step in view.steps:
-        for gate in step.gates:
-            output.put(f"gate {step.name}: {gate_line(gate)}")
-    for made in view.outputs:
-        size = show_bytes(made.content.size_bytes)
-        output.put(
-            f"made {made.address}  {made.kind}  {made.content.digest[7:19]}  {made.content.files} file(s), {size}"
-        )
-
-
-def _show_fingerprint(print_: object) -> None:
-    from trainwright.cli import output
-    from trainwright.core.codec import to_json
-    from trainwright.core.fingerprint import Fingerprint
-    from trainwright.core.quantity import show_bytes
-
-    if not isinstance(print_, Fingerprint):
-        return
-    code, hardware = print_.code, print_.hardware
-    output.put(f"fingerprint  {print_.address}  {print_.digest}")
-    output.put(f"plan         {print_.plan}")
-    output.put(f"code         {code.tree}  folder {code.folder}")
-    output.put(f"commit       {code.commit or 'none'} {code.branch}{'  dirty' if code.dirty else ''}")
-    for what, paths in (("modified", code.modified), ("untracked", code.untracked)):
-        for path in paths:
-            output.put(f"  {what:10} {path}")
-    for name, digest in print_.data.items():
-        output.put(f"data         {name} {digest}")
-    output.put(f"params       {to_json(print_.params)}")
-    output.put(f"seed         {print_.seed}")
-    output.put(
-        f"hardware     {hardware.cpu}, {hardware.cores} cores, {show_bytes(hardware.memory_bytes)} {hardware.gpus}"
-    )
-    packages = print_.environment.packages
-    kind = "locked" if print_.environment.locked else "inherited, not locked"
-    output.put(f"environment  Python {print_.environment.python}, {len(packages)} packages ({kind})")
-    output.put("  " + " ".join(f"{name}=={version}" for name, version in packages.items()))
-
-
 def _print_explanation(explanation: "Explanation", indent: str) -> None:
     from trainwright.cli import output
 
@@ -307,11 +211,23 @@ def _print_explanation(explanation: "Explanation", indent: str) -> None:
         _print_explanation(inner, indent + "  ")
 
 
-def _current(view: "RunView") -> str:
-    """Return the step to follow when none was named: the first that runs, else the last that ran."""
-    running = [s.name for s in view.steps if s.state == "running"]
-    started = [s.name for s in view.steps if s.attempts]
-    return (running or started[-1:] or [s.name for s in view.steps])[0]
+def _steps(view: "RunView", plan: "Plan", step: str | None) -> "list[StepName]":
+    """Return a step and what is in it, or all steps, each group before its members."""
+    from trainwright.service.lookup import find_step
+    from trainwright.service.outline import Outline
+
+    outline = Outline(view, plan)
+    if step is None:
+        return [s.name for s in outline.below(None)]
+    name = find_step(view, step)
+    return [name, *(s.name for s in outline.below(name))]
+
+
+def _current(view: "RunView", names: "list[StepName]") -> "StepName":
+    """Return the step to follow: the first that runs a command, else the last that ran one, else the first."""
+    tried = [name for name in names if view.step(name).attempts]
+    running = [name for name in tried if view.step(name).state == "running"]
+    return (running or tried[-1:] or names)[0]
 
 
 def _write(data: bytes) -> int:

@@ -227,12 +227,12 @@ def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, json: bool) 
 
     engine_ = app.engine()
     engine_.turn()  # the first step is on its way before anything is drawn
-    show_plan(read_run(app.context, record.id)[1], stderr=True)
+    plan = read_run(app.context, record.id)[1]
+    show_plan(plan, stderr=True)
     output.say(f"run {record.pipeline} #{record.number} ({record.id})")
-    view = watch(app, record.id, interrupts, engine_)
+    view = watch(app, record.id, plan, interrupts, engine_)
     if not view.run.state.is_final:
         return _let_go(app, view.run, interrupts)
-    plan = read_run(app.context, record.id)[1]
     if json:
         output.put_json(view.run)
     else:

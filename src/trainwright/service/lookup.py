@@ -8,8 +8,15 @@ from trainwright.core.run import Attempt, Run, RunView
 from trainwright.plan.plan import Plan
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
+from trainwright.service.outline import is_unneeded
 from trainwright.store import registry, runs
 from trainwright.store.database import Rows
+
+MOST_NAMED = 20
+"""Steps in a sentence."""
+
+MOST_SUGGESTED = 1000
+"""Steps among which one like a misspelt name is looked for."""
 
 
 def find_run(rows: Rows, project: ProjectName, name: str) -> Run:
@@ -54,12 +61,14 @@ def find_step(view: RunView, name: str) -> StepName:
     Raises:
         NotFoundError: the run has none.
     """
-    known = [s.name for s in view.steps]
-    if name not in known:
+    if StepName(name) not in view.steps:
+        top = [s.name for s in view.steps if s.parent is None and not is_unneeded(s)]
+        known = [s.name for s in view.steps][:MOST_SUGGESTED]
+        otherwise = f"its steps are {', '.join(top[:MOST_NAMED])}{' …' if len(top) > MOST_NAMED else ''}"
         raise NotFoundError(
             "TW4002",
             f"run {view.run.id} has no step {name}",
-            remedy=did_you_mean(name, known, f"its steps are {', '.join(known)}"),
+            remedy=did_you_mean(name, known, otherwise),
         )
     return StepName(name)
 
@@ -70,9 +79,9 @@ def find_attempt(view: RunView, step: StepName, number: int | None) -> Attempt |
     Raises:
         NotFoundError: there was no attempt of that number.
     """
-    made = [a for a in view.attempts if a.step == step]
     if number is None:
-        return made[-1] if made else None
+        return view.latest(step)
+    made = [a for a in view.attempts if a.step == step]
     chosen = next((a for a in made if a.number == number), None)
     if chosen is None:
         raise NotFoundError(

@@ -15,6 +15,10 @@ from trainwright.core.states import AttemptState, StepState
 from trainwright.lifecycle.retry import resources_of
 from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.service.lookup import find_step
+from trainwright.service.outline import Outline
+
+MOST_MEMBERS = 5
+"""Members of a group that are explained with it."""
 
 _QUIET = frozenset({ReasonCode.RUNNING, ReasonCode.SUCCEEDED})
 
@@ -50,7 +54,7 @@ def explain_run(view: RunView, plan: Plan, story: tuple[str, ...] = ()) -> Expla
         story: further lines, see ``story_lines``.
     """
     run = view.run
-    notable = [s for s in view.steps if s.state is not StepState.SUCCEEDED]
+    notable = [s for s in Outline(view, plan).inside(None) if s.state is not StepState.SUCCEEDED]
     order = {StepState.FAILED: 0, StepState.RUNNING: 1, StepState.QUEUED: 2}
     notable.sort(key=lambda s: (order.get(s.state, 3), s.position))
     about = tuple(explain_step(view, plan, s.name) for s in notable)
@@ -84,7 +88,27 @@ def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
             for a in attempts
         ]
         evidence += memory_lines(plan.step(step.name), attempts)
-    return Explanation(f"runs/{view.run.id}/{step.name}", str(step.state), code, sentence, remedy, tuple(evidence))
+    about, more = _members(view, plan, step)
+    evidence += more
+    subject = f"runs/{view.run.id}/{step.name}"
+    return Explanation(subject, str(step.state), code, sentence, remedy, tuple(evidence), about)
+
+
+def _members(view: RunView, plan: Plan, step: StepRun) -> tuple[tuple[Explanation, ...], list[str]]:
+    """Return the first members of a group that failed, else those that wait or run, and lines about the others."""
+    outline = Outline(view, plan)
+    count = outline.count(step)
+    if not count:
+        return (), []
+    members = outline.inside(step.name)
+    failed = [s for s in members if s.state is StepState.FAILED]
+    notable = failed or [s for s in members if s.state in {StepState.RUNNING, StepState.QUEUED}]
+    shown = tuple(explain_step(view, plan, s.name) for s in notable[:MOST_MEMBERS])
+    lines = [count]
+    if len(notable) > len(shown):
+        what = "failed" if failed else "are under way"
+        lines.append(f"{len(notable) - len(shown)} more {what}: tw show {view.run.id}/{step.name}")
+    return shown, lines
 
 
 def memory_lines(planned: PlannedStep, attempts: Sequence[Attempt]) -> list[str]:

@@ -1,0 +1,182 @@
+"""``tw show``: one run, or one step of it with what is in it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainwright.cli.pipeline import Json
+
+if TYPE_CHECKING:
+    from trainwright.app import App
+    from trainwright.core.artifact import Output
+    from trainwright.core.fingerprint import Fingerprint
+    from trainwright.core.ids import StepName
+    from trainwright.core.run import RunView, StepRun
+    from trainwright.plan.plan import Plan
+    from trainwright.service.outline import Line, Outline
+
+PAGE = 100
+"""Steps of one page: some 350 KB of JSON with items of a kilobyte."""
+
+Address = Annotated[str, typer.Argument(metavar="RUN[/STEP]", help="Id or its beginning, number, pipeline, or -1.")]
+
+
+def show(
+    address: Address,
+    fingerprint: Annotated[bool, typer.Option("--fingerprint", help="Show all that identifies it.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every member of large groups.")] = False,
+    page: Annotated[int, typer.Option("--page", min=1, help="Which page of the members of a step, or of --json.")] = 1,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Members, or steps of --json, a page.")] = PAGE,
+    json: Json = False,
+) -> None:
+    """Show one run: steps, checks, outputs, fingerprint; or one step. Also: tw show fp:3fa9…"""  # noqa: D415
+    from trainwright.cli import output
+    from trainwright.cli.session import session
+    from trainwright.service.lookup import find_step, read_run, split_address
+    from trainwright.service.outline import MOST, Outline
+    from trainwright.service.why import memory_of_run
+    from trainwright.store import runs
+
+    name, step, _ = split_address(address)
+    with session() as app:
+        view, plan = read_run(app.context, name)
+        with app.database.reading() as rows:
+            print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
+        top = find_step(view, step) if step else None
+        if json:
+            output.put_json(
+                _page(view, Outline(view, plan, everything=True), top, page, limit) | {"fingerprint": print_}
+            )
+            return
+        if fingerprint or name.startswith("fp:"):
+            _show_fingerprint(print_)
+            return
+        outline = Outline(view, plan)
+        if top is not None:
+            _show_step(app, view, outline, view.step(top), page, len(view.steps) if everything else limit)
+            return
+        _show_head(app, view, plan, print_.address)
+        lines = list(outline.lines(most=len(view.steps) if everything else MOST))
+        _show_steps(app, view, outline, lines, memory_of_run(view, plan))
+
+
+def _page(view: "RunView", outline: "Outline", top: "StepName | None", page: int, limit: int) -> dict[str, object]:
+    """Return one page of the steps of a run, or of one step and what is in it, with their attempts and outputs."""
+    steps = [*([view.step(top)] if top is not None else []), *outline.below(top)]
+    chosen = steps[(page - 1) * limit : page * limit]
+    names = {step.name for step in chosen}
+    return {
+        "run": view.run,
+        "page": {"number": page, "of": -(-len(steps) // limit), "limit": limit, "steps": len(steps)},
+        "steps": chosen,
+        "attempts": [attempt for attempt in view.attempts if attempt.step in names],
+        "outputs": [made for made in view.outputs if made.step in names],
+    }
+
+
+def _show_head(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
+    from trainwright.cli import output
+
+    run, now = view.run, app.context.clock.now()
+    output.put(f"{output.marked(run.state)}  {run.pipeline} #{run.number}  {run.id}  {address}")
+    output.put(f"file {run.source}, submitted {output.when(run.submitted_at, now)} by {run.submitted_by}")
+    if run.params:
+        output.put("params " + "  ".join(f"{k}={v}" for k, v in run.params.items()))
+    for data in plan.data:
+        output.put(f"data {data.name} = {data.address}  {data.content.digest[7:19]}")
+
+
+def _show_step(app: "App", view: "RunView", outline: "Outline", step: "StepRun", page: int, limit: int) -> None:
+    """Print one step; of a group one page of its members."""
+    from trainwright.cli import output
+    from trainwright.core.codec import to_json
+    from trainwright.service.outline import Line
+
+    output.put(f"{output.marked(step.state)}  runs/{view.run.id}/{step.name}  {outline.count(step)}".rstrip())
+    if step.item is not None:
+        output.put(f"item {to_json(step.item)}")
+    members = outline.inside(step.name)
+    lines = [Line(step, 0)]
+    for member in members[(page - 1) * limit : page * limit]:
+        lines += [Line(member, 1), *outline.lines(member.name, depth=2)]
+    _show_steps(app, view, outline, lines)
+    pages = -(-len(members) // limit)
+    if pages > 1:
+        further = f"; more: --page {page + 1}, or --all" if page < pages else ""
+        output.say(f"page {page} of {pages}, {len(members)} members{further}")
+
+
+def _show_steps(
+    app: "App", view: "RunView", outline: "Outline", lines: "Sequence[Line]", remarks: Sequence[str] = ()
+) -> None:
+    """Print steps as a table, remarks, their checks and what they made."""
+    from trainwright.cli import output
+    from trainwright.core.quantity import show_bytes
+    from trainwright.service.why import gate_line
+
+    now = app.context.clock.now()
+    rows = []
+    for line in lines:
+        indent = "  " * line.depth
+        if line.step is None:
+            rows.append(("", f"{indent}… {line.rest:,} more", "", "", f"tw show {view.run.id}/{line.group}"))
+            continue
+        step = line.step
+        length = output.took(step.started_at, step.finished_at, now)
+        tries = outline.count(step) or str(step.attempts or "")
+        rows.append((output.marked(step.state), indent + step.name, tries, length, _words(view, step)))
+    output.table(("state", "step", "tries", "took", "metrics or reason"), rows)
+    for remark in remarks:
+        output.put(remark)
+    shown = [line.step for line in lines if line.step is not None]
+    for step in shown:
+        for gate in step.gates:
+            output.put(f"gate {step.name}: {gate_line(gate)}")
+    made_by: dict[str, list[Output]] = {}
+    for made in view.outputs:
+        made_by.setdefault(made.step, []).append(made)
+    for made in (made for step in shown for made in made_by.get(step.name, ())):
+        size = show_bytes(made.content.size_bytes)
+        output.put(
+            f"made {made.address}  {made.kind}  {made.content.digest[7:19]}  {made.content.files} file(s), {size}"
+        )
+
+
+def _words(view: "RunView", step: "StepRun") -> str:
+    """Return the last metrics of a step, the version that it registered, or why it is as it is."""
+    from trainwright.cli import output
+
+    if step.reason and step.state not in {"succeeded", "running"}:
+        return step.reason.sentence()
+    if step.metadata.get("model_version"):
+        return str(step.metadata["model_version"])
+    attempt = view.latest(step.name)
+    figures = {k: m.last for k, m in attempt.metrics.items()} if attempt else {}
+    return "  ".join(f"{k} {output.figure(v)}" for k, v in list(figures.items())[-4:])
+
+
+def _show_fingerprint(print_: "Fingerprint") -> None:
+    from trainwright.cli import output
+    from trainwright.core.codec import to_json
+    from trainwright.core.quantity import show_bytes
+
+    code, hardware = print_.code, print_.hardware
+    output.put(f"fingerprint  {print_.address}  {print_.digest}")
+    output.put(f"plan         {print_.plan}")
+    output.put(f"code         {code.tree}  folder {code.folder}")
+    output.put(f"commit       {code.commit or 'none'} {code.branch}{'  dirty' if code.dirty else ''}")
+    for what, paths in (("modified", code.modified), ("untracked", code.untracked)):
+        for path in paths:
+            output.put(f"  {what:10} {path}")
+    for name, digest in print_.data.items():
+        output.put(f"data         {name} {digest}")
+    output.put(f"params       {to_json(print_.params)}")
+    output.put(f"seed         {print_.seed}")
+    output.put(
+        f"hardware     {hardware.cpu}, {hardware.cores} cores, {show_bytes(hardware.memory_bytes)} {hardware.gpus}"
+    )
+    packages = print_.environment.packages
+    kind = "locked" if print_.environment.locked else "inherited, not locked"
+    output.put(f"environment  Python {print_.environment.python}, {len(packages)} packages ({kind})")
+    output.put("  " + " ".join(f"{name}=={version}" for name, version in packages.items()))

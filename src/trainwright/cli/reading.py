@@ -125,19 +125,23 @@ def metrics(
     json: Json = False,
     jsonl: Jsonl = False,
 ) -> None:
-    """Show the metrics of a run or step."""
+    """Show the metrics of a run or step; --series without an attempt merges those at a step."""
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service import metrics as files
-    from trainwright.service.lookup import find_attempt, read_run, split_address
+    from trainwright.service.lookup import find_attempt, read_run, split_address, tries_of
 
     name, step, number = split_address(address)
     with session() as app:
         view, plan = read_run(app.context, name)
         names = _steps(view, plan, step)
         attempts = [a for a in (find_attempt(view, n, number) for n in names) if a is not None]
-        points = [(a, files.series(app.context, a)) for a in attempts]
-        samples = [(a, files.usage(app.context, a)) for a in attempts]
+        points = [
+            found
+            for a in attempts
+            for found in files.merged(app.context, [a] if number else tries_of(view, a.step) if series else [])
+        ]
+        samples = [(a, files.usage(app.context, a)) for a in attempts if usage]
     if usage:
         lines: list[dict[str, object]] = [
             {"step": a.step, "attempt": a.number, "at_s": sample.get("t"), "cpu": sample.get("cpu")}
@@ -149,8 +153,7 @@ def metrics(
     elif series:
         lines = [
             {"step": a.step, "attempt": a.number, "name": p.name, "at_step": p.step, "value": p.value, "at_s": p.at_s}
-            for a, found in points
-            for p in found
+            for a, p in points
         ]
     else:
         lines = [

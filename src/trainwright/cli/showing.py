@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from trainwright.app import App
     from trainwright.core.artifact import Output
     from trainwright.core.fingerprint import Fingerprint
-    from trainwright.core.ids import StepName
     from trainwright.core.run import RunView, StepRun
     from trainwright.plan.plan import Plan
     from trainwright.service.outline import Line, Outline
@@ -45,9 +44,7 @@ def show(
             print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
         top = find_step(view, step) if step else None
         if json:
-            output.put_json(
-                _page(view, Outline(view, plan, everything=True), top, page, limit) | {"fingerprint": print_}
-            )
+            output.put_json(page_of(view, plan, top, page, limit) | {"fingerprint": print_})
             return
         if fingerprint or name.startswith("fp:"):
             _show_fingerprint(print_)
@@ -59,20 +56,6 @@ def show(
         _show_head(app, view, plan, print_.address)
         lines = list(outline.lines(most=len(view.steps) if everything else MOST))
         _show_steps(app, view, outline, lines, memory_of_run(view, plan))
-
-
-def _page(view: "RunView", outline: "Outline", top: "StepName | None", page: int, limit: int) -> dict[str, object]:
-    """Return one page of the steps of a run, or of one step and what is in it, with their attempts and outputs."""
-    steps = [*([view.step(top)] if top is not None else []), *outline.below(top)]
-    chosen = steps[(page - 1) * limit : page * limit]
-    names = {step.name for step in chosen}
-    return {
-        "run": view.run,
-        "page": {"number": page, "of": -(-len(steps) // limit), "limit": limit, "steps": len(steps)},
-        "steps": chosen,
-        "attempts": [attempt for attempt in view.attempts if attempt.step in names],
-        "outputs": [made for made in view.outputs if made.step in names],
-    }
 
 
 def _show_head(app: "App", view: "RunView", plan: "Plan", address: str) -> None:

@@ -32,10 +32,11 @@ def upstream(context: Context, address: str) -> LineageNode:
             version.content.digest,
             (_source(version.source),),
         )
-    with context.database.reading() as rows:
-        if address.startswith(("runs/", "runs:/")):
+    if address.startswith(("runs/", "runs:/")):
+        with context.database.reading() as rows:
             return _Walk(context, rows).of_run_address(address)
-        version_, alias = models.find(context, address)
+    version_, alias = models.find(context, address)
+    with context.database.reading() as rows:
         walk = _Walk(context, rows)
         view = walk.view(version_.run)
         made = next(o for o in view.outputs if o.step == version_.step and o.name == version_.output)

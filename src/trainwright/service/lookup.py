@@ -3,7 +3,7 @@
 import re
 
 from trainwright.core.errors import NotFoundError, SpecError
-from trainwright.core.ids import ProjectName, StepName
+from trainwright.core.ids import ProjectName, StepName, attempt_id
 from trainwright.core.run import Attempt, Run, RunView
 from trainwright.plan.plan import Plan
 from trainwright.service.context import Context
@@ -88,6 +88,12 @@ def find_attempt(view: RunView, step: StepName, number: int | None) -> Attempt |
             "TW4003", f"step {step} has no attempt {number}", remedy=f"it was tried {len(made)} time(s)"
         )
     return chosen
+
+
+def tries_of(view: RunView, step: StepName) -> list[Attempt]:
+    """Return all attempts at a step, oldest first."""
+    ids = (attempt_id(view.run.id, step, number) for number in range(1, view.step(step).attempts + 1))
+    return [attempt for attempt in map(view.attempts.get, ids) if attempt is not None]
 
 
 def split_address(text: str) -> tuple[str, str | None, int | None]:

@@ -1,7 +1,7 @@
 """Metric series: append-only files of attempts, read as they are."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,30 @@ def series(context: Context, attempt: Attempt) -> list[Point]:
         if line["k"] == "metric"
         for name, value in line["v"].items()
     ]
+
+
+def merged(context: Context, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Point]]:
+    """Return what all attempts at one step logged, as one series: no name has a step twice.
+
+    An attempt that goes on from a checkpoint takes the place of what an earlier one logged at the same steps and after
+    them. Of points without a step only those of the last attempt that logged any stand.
+
+    Args:
+        context: of the project.
+        attempts: at one step, oldest first.
+    """
+    found: list[tuple[Attempt, Point]] = []
+    for attempt in attempts:
+        points = series(context, attempt)
+        begins: dict[str, int] = {}
+        for point in points:
+            step = -1 if point.step is None else point.step
+            begins[point.name] = min(step, begins.get(point.name, step))
+        found = [
+            (other, p) for other, p in found if p.name not in begins or (p.step is not None and p.step < begins[p.name])
+        ]
+        found += [(attempt, point) for point in points]
+    return found
 
 
 def live(context: Context, attempt: Attempt) -> Live:

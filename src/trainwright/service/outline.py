@@ -107,6 +107,29 @@ class Outline:
         yield from found or [step]
 
 
+def page_of(view: RunView, plan: Plan, top: StepName | None, page: int, limit: int) -> dict[str, object]:
+    """Return one page of the steps of a run, or of one step and what is in it, with their attempts and outputs.
+
+    Args:
+        view: all records of the run.
+        plan: of the run.
+        top: the step; None = the run.
+        page: from 1; one beyond the last is empty.
+        limit: steps of a page.
+    """
+    outline = Outline(view, plan, everything=True)
+    steps = [*([view.step(top)] if top is not None else []), *outline.below(top)]
+    chosen = steps[(page - 1) * limit : page * limit]
+    names = {step.name for step in chosen}
+    return {
+        "run": view.run,
+        "page": {"number": page, "of": max(1, -(-len(steps) // limit)), "limit": limit, "steps": len(steps)},
+        "steps": chosen,
+        "attempts": [attempt for attempt in view.attempts if attempt.step in names],
+        "outputs": [made for made in view.outputs if made.step in names],
+    }
+
+
 def is_unneeded(step: StepRun) -> bool:
     """Tell whether a step would have followed a failure that there was none of."""
     return step.name.endswith(".on_fail") and step.attempts == 0 and step.state is not StepState.FAILED

@@ -33,7 +33,7 @@ def show(
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.lookup import find_step, read_run, split_address
-    from trainwright.service.outline import MOST, Outline
+    from trainwright.service.outline import MOST, Outline, page_of
     from trainwright.service.why import memory_of_run
     from trainwright.store import runs
 

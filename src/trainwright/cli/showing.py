@@ -34,17 +34,21 @@ def show(
     from trainwright.cli.session import session
     from trainwright.service.lookup import find_step, read_run, split_address
     from trainwright.service.outline import MOST, Outline, page_of
-    from trainwright.service.why import memory_of_run
+    from trainwright.service.triggers import story_of
+    from trainwright.service.why import memory_of_run, story_lines
     from trainwright.store import runs
 
     name, step, _ = split_address(address)
     with session() as app:
         view, plan = read_run(app.context, name)
+        started_for, started = story_of(app.context, view.run.id)
         with app.database.reading() as rows:
             print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
         top = find_step(view, step) if step else None
         if json:
-            output.put_json(page_of(view, plan, top, page, limit) | {"fingerprint": print_})
+            found = page_of(view, plan, top, page, limit)
+            story = {"started_for": started_for, "started": started}
+            output.put_json(found | {"fingerprint": print_} | story)
             return
         if fingerprint or name.startswith("fp:"):
             _show_fingerprint(print_)
@@ -56,6 +60,8 @@ def show(
         _show_head(app, view, plan, print_.address)
         lines = list(outline.lines(most=len(view.steps) if everything else MOST))
         _show_steps(app, view, outline, lines, memory_of_run(view, plan))
+        for line in story_lines(started_for, started):
+            output.put(line)
 
 
 def _show_head(app: "App", view: "RunView", plan: "Plan", address: str) -> None:

@@ -16,12 +16,14 @@ from trainwright.lifecycle import join
 from trainwright.lifecycle.join import obstacle
 
 PAGE = Path(__file__).parents[3] / "docs/reference/language.md"
-WELL, CACHED, FAILED, CANCELLED = (
-    (state, None) for state in (StepState.SUCCEEDED, StepState.CACHED, StepState.FAILED, StepState.CANCELLED)
-)
-SKIPPED = (StepState.SKIPPED, ReasonCode.CONDITION_FALSE)
-SKIPPED_AFTER_FAILURE = (StepState.SKIPPED, ReasonCode.UPSTREAM_FAILED)
-COLUMNS = {
+End = tuple[StepState, ReasonCode | None]
+WELL: End = (StepState.SUCCEEDED, None)
+CACHED: End = (StepState.CACHED, None)
+FAILED: End = (StepState.FAILED, None)
+CANCELLED: End = (StepState.CANCELLED, None)
+SKIPPED: End = (StepState.SKIPPED, ReasonCode.CONDITION_FALSE)
+SKIPPED_AFTER_FAILURE: End = (StepState.SKIPPED, ReasonCode.UPSTREAM_FAILED)
+COLUMNS: dict[str, list[list[End]]] = {
     "all succeeded": [[WELL], [WELL, CACHED]],
     "some skipped, none failed": [[SKIPPED], [WELL, SKIPPED], [SKIPPED, SKIPPED]],
     "some failed": [
@@ -31,8 +33,6 @@ COLUMNS = {
     ],
 }
 """Column of the table → ends of the steps before, of which each is one case of it."""
-
-End = tuple[StepState, ReasonCode | None]
 
 
 def ended_steps(ends: list[End]) -> list[StepRun]:

@@ -86,8 +86,8 @@ class Outline:
         if kind is GroupKind.ONCE:
             total = len(self.inside(step.name))
         skipped = sum(s.state is StepState.SKIPPED for s in self.inside(step.name)) if tally.skipped else 0
-        marks = [f"{well}/{total} ✓", f"{failed} ✗" if failed else "", f"{skipped} -" if skipped else ""]
-        return " ".join(filter(None, marks))
+        marks = {"✗": failed, "-": skipped, "■": tally.cancelled}
+        return " ".join([f"{well}/{total} ✓", *(f"{number} {mark}" for mark, number in marks.items() if number)])
 
     def causes(self, name: StepName | None = None) -> Iterator[StepRun]:
         """Yield the steps whose own failure made a step fail: itself, or members, or steps in them."""

@@ -106,7 +106,7 @@ def _members(view: RunView, plan: Plan, step: StepRun) -> tuple[tuple[Explanatio
     shown = tuple(explain_step(view, plan, s.name) for s in notable[:MOST_MEMBERS])
     lines = [count]
     if len(notable) > len(shown):
-        what = "failed" if failed else "are under way"
+        what = "failed" if failed else "under way"
         lines.append(f"{len(notable) - len(shown)} more {what}: tw show {view.run.id}/{step.name}")
     return shown, lines
 

@@ -109,3 +109,5 @@ def test_a_group_under_way_is_explained_by_what_runs() -> None:
     said = explain_step(run.now_is, run.plan, "e")
     assert [inner.subject for inner in said.about] == ["runs/r/e.0", "runs/r/e.1"]
     assert said.evidence == ("0/3 ✓",)
+    stopped = run.stop().end_all()
+    assert Outline(stopped.now_is, stopped.plan).count(stopped.now_is.step(StepName("e"))) == "0/3 ✓ 3 ■"

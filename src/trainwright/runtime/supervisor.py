@@ -35,10 +35,6 @@ _PATIENCE_S = 2.0
 _LONGEST = 1 << 22
 _LENGTH = struct.Struct(">I")
 _CREDENTIALS = struct.Struct("3i")
-_NEEDED_CONTENT = 64
-"""Exit status of a runner that had to load what deals with content."""
-
-_wanted: set[str] = set()
 
 
 def request(path: str, folder: str, env: Mapping[bytes, bytes]) -> int:
@@ -127,21 +123,17 @@ def _load_content() -> None:
     """Load what deals with content, on behalf of all later runners."""
     import gc
 
-    from trainwright.runtime import checkout, checkpoint, content
+    from trainwright.runtime import checkout, checkpoint, content, formats
 
-    _ = checkout, checkpoint, content
+    _ = checkout, checkpoint, content, formats
     gc.freeze()
 
 
 def _reap(*_: object) -> None:
     """Collect every runner that has ended, so that none stays a zombie."""
     try:
-        while True:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                return
-            if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDED_CONTENT:
-                _wanted.add("content")
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     except ChildProcessError:
         return
 
@@ -158,8 +150,8 @@ def _serve(listener: socket.socket) -> None:
             _answer(listener, peer)
         finally:
             peer.close()
-        if "content" in _wanted and "trainwright.runtime.content" not in sys.modules:
-            _load_content()
+        if "trainwright.runtime.content" not in sys.modules:
+            _load_content()  # now, and not when it is needed: the file that we come from may be gone by then
 
 
 def _answer(listener: socket.socket, peer: socket.socket) -> None:
@@ -215,9 +207,8 @@ def _become_runner(asked: bytes, sockets: tuple[socket.socket, ...]) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
-        had_content = "trainwright.runtime.content" in sys.modules
         runner.run(folder, env)
-        code = 0 if had_content or "trainwright.runtime.content" not in sys.modules else _NEEDED_CONTENT
+        code = 0
     except BaseException:  # noqa: BLE001 - the top of this process; its log is all there is to tell
         import traceback
 

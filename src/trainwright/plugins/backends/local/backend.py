@@ -113,7 +113,7 @@ class LocalBackend:
         return {
             "identity": self._identity,
             "argv": (self._settings.python, "-m", "trainwright.cli.main", "engine"),
-            "env": {"TW_HOME": str(home), "TW_PROJECT": self._settings.project},
+            "env": self._settings.variables(),
             "lock": str(home / "engine.lock"),
             "log": str(home / "engine.log"),
         }
@@ -227,7 +227,7 @@ class LocalBackend:
         self._children[attempt] = pid = self._detached([library, "run", folder], f"{folder}/runner.log")
         self._watching.add(attempt, pid)
         if socket is not None:
-            self._launch(library, socket)
+            self._launch(socket)
 
     def _ask(self, socket: str, folder: str) -> int:
         """Ask the supervisor for a runner; when it is just coming up, that is worth as long as a start without it."""
@@ -242,15 +242,16 @@ class LocalBackend:
         library = self._build()
         socket = self._socket(library)
         if socket is not None and not supervisor.is_listening(socket):
-            self._launch(library, socket)
+            self._launch(socket)
 
-    def _launch(self, library: str, socket: str) -> None:
+    def _launch(self, socket: str) -> None:
         """Start a supervisor, unless we just did; whoever comes second leaves at once."""
         now = time.monotonic()
         if now - self._launched_at < _IN_FLIGHT_S:
             return
         self._launched_at = now
-        pid = self._detached([library, "supervise", socket], f"{socket.removesuffix('.sock')}.log")
+        own = bundle.build(os.path.dirname(socket), trainwright.__version__)  # noqa: PTH120 - texts, as in start
+        pid = self._detached([own, "supervise", socket], f"{socket.removesuffix('.sock')}.log")
         self._children[AttemptId(f"supervisor {pid}")] = pid
 
     def _detached(self, words: list[str], log: str) -> int:

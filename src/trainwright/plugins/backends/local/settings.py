@@ -29,3 +29,13 @@ class LocalSettings:
     ledger: Path | None = None
     home: Path | None = None
     project: str = ""
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables with which an engine of this very place is started."""
+        places = {
+            "TW_HOME": self.home,
+            "TW_INVENTORY": self.inventory,
+            "TW_RUNTIME_DIR": self.sockets,
+            "TW_MACHINE_DIR": self.ledger,
+        }
+        return {"TW_PROJECT": self.project, **{k: str(v.absolute()) for k, v in places.items() if v is not None}}

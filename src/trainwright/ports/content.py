@@ -33,6 +33,22 @@ class ContentStore(Protocol):
         """Tell whether the manifest and every blob it names are there, by name and size."""
         ...
 
+    def verify(self, digest: Digest) -> bool:
+        """Tell whether the content is whole and is what its digest says; large content may take a while.
+
+        Bytes that nobody touched since they were last hashed are not read again. What is damaged is moved out of the
+        way, so that storing the same content anew replaces it.
+        """
+        ...
+
+    def blob(self, sha256: str) -> bytes:
+        """Return the bytes of one file, by the hash that ``entries`` gives.
+
+        Raises:
+            NotFoundError: no such file, or it is damaged.
+        """
+        ...
+
     def entries(self, digest: Digest) -> tuple[tuple[str, int, str], ...]:
         """Return path, bytes and sha256 of each file, sorted by path.
 

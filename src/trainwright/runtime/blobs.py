@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 """Bytes read at a time; a file up to this size is looked up before it is written."""
 
+LARGE_BYTES = 64 * CHUNK
+"""A blob from this size on is not read again merely to find that it is what was written."""
+
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -33,6 +36,7 @@ class Staging:
         self._root = root
         self._folder = os.path.join(root, "tmp", atomic.unique())
         self._waiting: dict[str, str] = {}  # sha256 -> draft
+        self.large: dict[str, tuple[int, int, int]] = {}  # sha256 -> size, mtime in ns and inode of what was written
         make_folders(self._folder)
 
     def add(self, source: bytes) -> tuple[int, str, bool]:
@@ -118,11 +122,14 @@ class Staging:
                 atomic.write_all(out, chunk)
                 size += len(chunk)
             os.posix_fadvise(out, 0, 0, os.POSIX_FADV_DONTNEED)
+            facts = os.fstat(out)
         digits = hasher.hexdigest()
         if self._is_here(digits, size):
             _remove(draft)
         else:
             self._waiting[digits] = draft
+            if size >= LARGE_BYTES:
+                self.large[digits] = (facts.st_size, facts.st_mtime_ns, facts.st_ino)
         return size, digits
 
     def _is_here(self, digits: str, size: int) -> bool:

@@ -1,9 +1,9 @@
 """The local content store: files and folders under the digest of their manifest.
 
 ``blobs/ab/<sha256>`` holds bytes, ``manifests/ab/<sha256>`` what belongs together, ``trees/`` read-only working copies
-(see ``checkout``), ``tmp/`` what is under way, ``quarantine/`` what was found damaged. A manifest is written last,
-after all its blobs are durable, so content is there whole or not at all. Its mtime says when it was last stored: until
-``sweep.YOUNG_S`` later nobody has to name it.
+(see ``checkout``), ``verified/`` what needs no reading again (see ``stamps``), ``tmp/`` what is under way,
+``quarantine/`` what was found damaged. A manifest is written last, after all its blobs are durable, so content is there
+whole or not at all. Its mtime says when it was last stored: until ``sweep.YOUNG_S`` later nobody has to name it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 from hashlib import sha256
 
-from trainwright.runtime import atomic, blobs, lock, manifest
+from trainwright.runtime import atomic, blobs, lock, manifest, stamps
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -177,15 +177,20 @@ def _store(root: str, kind: str, files: dict[bytes, bytes]) -> Stored:
     root = os.path.abspath(root)
     names = {name: _utf8(name) for name in files}
     with lock.shared(root):  # from the first look for a blob to the manifest that names it
-        entries = _store_blobs(root, names, files)
+        entries, large = _store_blobs(root, names, files)
         content = manifest.Manifest(kind, entries)
         text = content.text()
         digest = "sha256:" + sha256(text).hexdigest()
         _write_manifest(root, digest, text)
+        if large:
+            stamps.note_written(root, digest[7:], large)
     return Stored(digest, len(entries), content.size_bytes)
 
 
-def _store_blobs(root: str, names: dict[bytes, str], files: dict[bytes, bytes]) -> list[Entry]:
+def _store_blobs(
+    root: str, names: dict[bytes, str], files: dict[bytes, bytes]
+) -> tuple[list[Entry], dict[str, tuple[int, int, int]]]:
+    """Return the entries, and what the large blobs looked like after the last byte."""
     staging = blobs.Staging(root)
     try:
         entries = []
@@ -195,7 +200,7 @@ def _store_blobs(root: str, names: dict[bytes, str], files: dict[bytes, bytes]) 
         staging.publish()
     finally:
         staging.discard()
-    return entries
+    return entries, staging.large
 
 
 def _write_manifest(root: str, digest: str, text: bytes) -> None:

@@ -76,9 +76,9 @@ def mend(root: str, flaws: Collection[Flaw], spare: Collection[str] = ()) -> Non
         for flaw in flaws:
             name = os.path.basename(flaw.path)
             if flaw.kind == BLOB and not _is_sound(root, name, flaw.digests):
-                _set_aside(root, flaw.path, "blob-" + name)
+                set_aside(root, flaw.path, "blob-" + name)
             elif flaw.kind == MANIFEST and not _is_readable(root, name):
-                _set_aside(root, flaw.path, "manifest-" + name)
+                set_aside(root, flaw.path, "manifest-" + name)
             elif flaw.kind == TREE and "sha256:" + name not in spare and not checkout.is_intact(flaw.path):
                 sweep.retire(root, flaw.path)
             elif flaw.kind == DRAFT:
@@ -173,7 +173,12 @@ def _is_readable(root: str, digits: str) -> bool:
     return True
 
 
-def _set_aside(root: str, path: str, name: str) -> None:
+def set_aside(root: str, path: str, name: str) -> None:
+    """Move what is damaged to ``quarantine/`` under a name that is free.
+
+    Raises:
+        ContentError: it cannot be moved.
+    """
     folder = os.path.join(root, "quarantine")
     blobs.make_folders(folder)
     target = os.path.join(folder, name)

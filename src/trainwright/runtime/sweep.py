@@ -105,6 +105,7 @@ class _Sweeping:
             for folder in sorted({os.path.dirname(path) for path in going}):
                 atomic.sync_folder(folder)
         self._trees(staying)
+        self._stamps(staying)
         if not self._swept.unreadable:
             for path in files(self._root, "blobs"):
                 if os.path.basename(path) not in needed:
@@ -136,6 +137,11 @@ class _Sweeping:
             self._swept.trees.add(disk.size_of(path))
             if not self._dry_run:
                 retire(self._root, path)
+
+    def _stamps(self, staying: set[str]) -> None:
+        for path in files(self._root, "verified"):
+            if os.path.basename(path) not in staying and not self._dry_run:
+                disk.remove(path)
 
     def _remove(self, path: str, tally: disk.Tally) -> None:
         tally.add(disk.size_of(path))

@@ -41,6 +41,12 @@ class HashingContent:
     def read(self, digest: Digest, name: str) -> bytes:
         raise NotImplementedError
 
+    def verify(self, digest: Digest) -> bool:
+        raise NotImplementedError
+
+    def blob(self, sha256: str) -> bytes:
+        raise NotImplementedError
+
     def export(self, digest: Digest, target: Path) -> Path:
         raise NotImplementedError
 

@@ -1,5 +1,6 @@
 """The content store on a local disk; ``runtime.content`` does the work, since jobs use it too."""
 
+import hashlib
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
@@ -8,7 +9,7 @@ from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import Digest
 from trainwright.ports.content import Amount, ContentStore, Flaw, SupportsUpkeep, Swept
-from trainwright.runtime import content, disk
+from trainwright.runtime import blobs, content, disk
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import Manifest
 
@@ -39,6 +40,23 @@ class LocalContent:
             return content.has(self._root, digest)
         except ContentError:  # the manifest itself was altered, or this is no digest
             return False
+
+    def verify(self, digest: Digest) -> bool:
+        """See ``ContentStore.verify``."""
+        from trainwright.runtime import verify  # only an engine asks
+
+        try:
+            return verify.verify(self._root, digest)
+        except ContentError:  # no digest
+            return False
+
+    def blob(self, sha256: str) -> bytes:
+        """See ``ContentStore.blob``."""
+        path = Path(blobs.blob(self._root, sha256))
+        data = path.read_bytes() if path.is_file() else None
+        if data is None or hashlib.sha256(data).hexdigest() != sha256:
+            raise NotFoundError("TW4101", f"there is no sound file {sha256} in {self._root}", remedy="tw doctor")
+        return data
 
     def entries(self, digest: Digest) -> tuple[tuple[str, int, str], ...]:
         """See ``ContentStore.entries``."""

@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from trainwright.core.artifact import ArtifactKind, PinnedData
+from trainwright.core.cache import CachePolicy
 from trainwright.core.codec import digest_of
 from trainwright.core.ids import Digest, StepName
 from trainwright.core.job import Command, Part, Retry, Template
@@ -124,6 +125,8 @@ class PlannedStep:
         params: of its sub-pipeline; None at the top, where the run's are meant.
         bound: parameters of its sub-pipeline that each member has a value of its own for: name → where it is.
         folder: of its pipeline file, relative to the folder of the top one.
+        param_names: parameters whose values stand in the command or its variables, sorted.
+        cache: whether what was made before may be used again.
     """
 
     name: StepName
@@ -147,6 +150,8 @@ class PlannedStep:
     params: Mapping[str, Plain] | None = None
     bound: Mapping[str, Part] = field(default_factory=dict)
     folder: str = "."
+    param_names: tuple[str, ...] = ()
+    cache: CachePolicy = field(default_factory=CachePolicy)
 
 
 @dataclass(frozen=True)  # without slots: the index below is made once and kept

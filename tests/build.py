@@ -31,6 +31,7 @@ from trainwright.service.context import Context
 from trainwright.store import runs
 from trainwright.store.database import Database
 from trainwright.store.migrate import open_database
+from trainwright.store.sources import Sources
 
 GI = 2**30
 NOW = BEGINNING
@@ -283,7 +284,9 @@ def context(folder: Path, *, script: Script | None = None, nodes: tuple[Node, ..
 
     backend = Filed(clock, goes, (node(),) if nodes is None else nodes)
     backend.root = folder / "runs"
+    opened, content = database(folder), LocalContent(folder / "content")
     return Context(
-        database=database(folder), content=LocalContent(folder / "content"), backend=backend, clock=clock,
+        database=opened, content=content, backend=backend, clock=clock,
         ids=CountingIds(), project=PROJECT, actor="ada", sources={"file": FileSource()}, environ={}, here=folder,
+        sources_of_code=Sources(opened, content, clock),
     )  # fmt: skip

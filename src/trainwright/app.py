@@ -13,13 +13,20 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from trainwright.core.cache import CacheMode
 from trainwright.core.errors import BackendError
-from trainwright.core.ids import ProjectName
+from trainwright.core.ids import Digest, ProjectName
+from trainwright.core.job import CodeTree
+from trainwright.core.scalar import Plain
 from trainwright.engine.engine import Engine, World
+from trainwright.engine.memory import Ground, Memory
 from trainwright.lifecycle.turn import Chance
+from trainwright.plan.cachekey import environment_parts
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
@@ -31,6 +38,11 @@ from trainwright.settings import Settings, read_settings
 from trainwright.store import runs
 from trainwright.store.database import Database
 from trainwright.store.migrate import open_database
+from trainwright.store.sources import Sources
+
+if TYPE_CHECKING:
+    from trainwright.engine.forecast import Foresight
+    from trainwright.service.submit import Prepared
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -82,13 +94,39 @@ class InstalledSources(Mapping[str, DataSource]):
         return self._found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what is asked for seldom is made when it is
 class App:
     """One process's view of one project."""
 
     settings: Settings
     context: Context
     database: Database
+
+    @cached_property
+    def memory(self) -> Memory:
+        """Return the step cache of the project, as this process uses it."""
+        return Memory(self.database, self.context.content, self.context.sources_of_code, self.context.project)
+
+    def foresee(self, prepared: "Prepared", cache: CacheMode) -> dict[str, "Foresight"]:
+        """Return what each step of a run would do, were it submitted now: run, or be answered from memory.
+
+        Raises:
+            SpecError: the code tree is too large or not readable as a whole.
+            BackendError: the code cannot be stored, or the database cannot be used.
+        """
+        from trainwright.engine.forecast import Forecast
+        from trainwright.service.submit import draft_run, take_fingerprint
+
+        context = self.context
+        fingerprint = take_fingerprint(context, prepared)
+        code = CodeTree(fingerprint.code.tree, fingerprint.code.folder)
+        ground = Ground(prepared.plan, code, environment_parts(fingerprint.environment))
+        view = draft_run(context, prepared, fingerprint, cache)
+        forecast = Forecast(self.database, self.memory, self._read_value, context.project)
+        return forecast.foresee(ground, view, context.clock.now())
+
+    def _read_value(self, digest: Digest) -> Plain:
+        return read_value(self.context.content, digest)
 
     def engine(self) -> Engine:
         """Return an engine that this process hosts; from here on garbage is collected again, but not what is there."""
@@ -98,11 +136,12 @@ class App:
             database=self.database,
             backend=self.context.backend,
             clock=self.context.clock,
-            read_value=lambda digest: read_value(self.context.content, digest),
+            read_value=self._read_value,
             chance=lambda: Chance(secrets.randbelow(1000) / 1000, lambda: secrets.token_hex(16)),
             project=self.context.project,
             owner=_owner(os.getpid()),
             owner_is_gone=_owner_is_gone,
+            memory=self.memory,
         )
         return Engine(world)
 
@@ -122,9 +161,10 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
     project = ProjectName(settings.project)
     database = open_database(settings.home / "state.db", project, clock.now())
     content_root = settings.home / "content"
+    content = LocalContent(content_root)
     context = Context(
         database=database,
-        content=LocalContent(content_root),
+        content=content,
         backend=LocalBackend(
             LocalSettings(
                 root=settings.home / "runs",
@@ -145,6 +185,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         sources=InstalledSources(),
         environ=environ,
         here=here,
+        sources_of_code=Sources(database, content, clock),
     )
     return App(settings, context, database)
 

@@ -95,7 +95,7 @@ def test_jsonl_is_one_document_a_line(tw, command):
 
 
 def test_a_run_writes_its_verdict_to_stdout_and_all_talk_to_stderr(tw):
-    said = tw.run("run", "tiny.yaml", "-p", "slope=1.0", code=7)
+    said = tw.run("run", "tiny.yaml", "-p", "slope=1.0", "--cache", "off", code=7)
     assert said.out.startswith("✗ tiny #")
     assert "▶ running" not in said.out
     assert "✓ succeeded train" in said.err

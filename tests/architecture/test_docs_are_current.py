@@ -77,6 +77,7 @@ def test_every_page_is_in_the_navigation() -> None:
         models.ResourcesModel,
         RetryModel,
         models.RegisterModel,
+        models.CacheModel,
     ],
 )
 def test_the_reference_has_every_key_of_the_language(model: type[BaseModel]) -> None:

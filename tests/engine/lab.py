@@ -13,6 +13,7 @@ from trainwright.core.run import RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState
 from trainwright.engine.engine import Engine, World
+from trainwright.engine.memory import Memory
 from trainwright.ports.backend import Ended, Observation
 from trainwright.ports.testing.clock import VirtualClock
 from trainwright.ports.testing.fake import FakeBackend, Script
@@ -118,6 +119,7 @@ class Lab:
         self.living: set[str] = set()
         self.values: dict[Digest, Plain] = {}
         self.opened = [self.database]
+        self.memory: Callable[[Database], Memory] | None = None
 
     def engine(self, owner: str, death: Death | None = None) -> Engine:
         """Start an engine of that name."""
@@ -134,6 +136,7 @@ class Lab:
             project=PROJECT,
             owner=owner,
             owner_is_gone=lambda other: other not in self.living,
+            memory=self.memory(mortal) if self.memory else None,
         )
         return Engine(world)
 

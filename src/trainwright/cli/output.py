@@ -24,6 +24,7 @@ STATE_STYLE = {
     "missing": "bold red",
     "cancelled": "magenta",
     "skipped": "dim",
+    "cached": "green",
     "pending": "dim",
 }
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from trainwright.core.cache import CacheMode
+    from trainwright.engine.forecast import Foresight
     from trainwright.plan.plan import Plan, PlannedStep
     from trainwright.spec.document import Document
 
@@ -18,6 +20,14 @@ Params = Annotated[
 Steps = Annotated[
     list[str] | None,
     typer.Option("--step", metavar="STEP", help="Only this step and what it needs; may be repeated."),
+]
+CacheOption = Annotated[
+    str,
+    typer.Option(
+        "--cache",
+        metavar="auto|off|refresh",
+        help="Reuse what is equal; run all and remember nothing; or run all and remember the new.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -69,12 +79,13 @@ def plan(
     ] = "",
     graph: Annotated[bool, typer.Option("--graph", help="Draw the steps and what they wait for.")] = False,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write that drawing as SVG.")] = None,
+    cache: CacheOption = "auto",
     json: Json = False,
     as_: Annotated[
         str, typer.Option("--as", metavar="yaml", help="Print the pipeline itself as YAML, whatever it was written in.")
     ] = "",
 ) -> None:
-    """Show what a run would do: the compiled steps in order, with their checks and resources."""
+    """Show what a run would do: the compiled steps in order, and which would run and why."""
     if as_:
         _put_yaml(file, as_, "-p" if param else "--step" if step else "--diff" if diff else "")
         return
@@ -94,18 +105,20 @@ def plan(
             view, before = read_run(app.context, diff)
             show_differences(view.run.id, before, prepared.plan, json=json)
             return
+        drawn = graph or svg is not None
+        foresights = {} if drawn and not json else app.foresee(prepared, cache_mode(cache))
     if svg is not None:
         from trainwright.cli.drawing import write_svg
 
         write_svg(prepared.plan, svg)
     if json:
-        output.put_json({"digest": prepared.plan.digest, "plan": prepared.plan})
+        output.put_json({"digest": prepared.plan.digest, "plan": prepared.plan, "cache": foresights})
     elif graph and svg is None:
         from trainwright.cli.drawing import draw_plan
 
         draw_plan(prepared.plan)
     elif svg is None:
-        show_plan(prepared.plan, stderr=False)
+        show_plan(prepared.plan, stderr=False, foresights=foresights)
 
 
 def _put_yaml(file: str, face: str, other: str) -> None:
@@ -157,6 +170,20 @@ def overrides(pairs: list[str]) -> dict[str, str]:
     return found
 
 
+def cache_mode(text: str) -> "CacheMode":
+    """Return the mode of ``--cache``.
+
+    Raises:
+        SpecError: it is none.
+    """
+    from trainwright.core.cache import CacheMode
+    from trainwright.core.errors import SpecError
+
+    if text not in set(CacheMode):
+        raise SpecError("TW2007", f"--cache {text} is not possible", remedy=f"possible: {', '.join(CacheMode)}")
+    return CacheMode(text)
+
+
 def check_graph(document: "Document", params: dict) -> None:  # type: ignore[type-arg]
     """Compile with stand-ins for the data, so that references, cycles and registration are checked too."""
     from trainwright.core.artifact import Content, PinnedData
@@ -168,8 +195,8 @@ def check_graph(document: "Document", params: dict) -> None:  # type: ignore[typ
     compile_plan(document, params, stand_ins)
 
 
-def show_plan(plan: "Plan", *, stderr: bool) -> None:
-    """Print a plan as a table."""
+def show_plan(plan: "Plan", *, stderr: bool, foresights: "Mapping[str, Foresight] | None" = None) -> None:
+    """Print a plan as a table, and below it what each step would do when that was foreseen."""
     from trainwright.cli import output
 
     print_ = output.say if stderr else output.put
@@ -179,6 +206,8 @@ def show_plan(plan: "Plan", *, stderr: bool) -> None:
         print_(f"data {data.name} = {data.address}  {data.content.digest[7:19]}")
     rows = [row for step in plan.steps for row in _rows(step, 0)]
     output.table(("step", "stage", "after", "resources", "makes", "checks"), rows, stderr=stderr)
+    for name, foreseen in (foresights or {}).items():
+        print_(f"cache {name}: {foreseen.verdict}: {foreseen.sentence}")
 
 
 def _rows(step: "PlannedStep", depth: int) -> "Iterator[tuple[str, ...]]":

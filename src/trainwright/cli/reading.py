@@ -35,16 +35,16 @@ def ps(
     """List the latest runs."""
     from trainwright.cli import output
     from trainwright.cli.session import session
+    from trainwright.core.codec import to_json
     from trainwright.store import runs
 
     with session() as app:
         with app.database.reading() as rows:
             found = runs.newest_runs(rows, app.context.project, lines)
+            reused = runs.cached_steps(rows, app.context.project, min((r.number for r in found), default=0))
         now = app.context.clock.now()
-    if json:
-        output.put_json(found)
-    elif jsonl:
-        output.put_jsonl(found)
+    if json or jsonl:
+        (output.put_json if json else output.put_jsonl)([{**to_json(r), "cached": reused.get(r.id, 0)} for r in found])
     elif not found:
         output.say("no runs yet; start one: tw run FILE")
     else:
@@ -58,7 +58,7 @@ def ps(
                     output.marked(r.state),
                     output.when(r.submitted_at, now),
                     output.took(r.submitted_at, r.finished_at, now),
-                    _about(r),
+                    _about(r, reused.get(r.id, 0)),
                 )
                 for r in found
             ],
@@ -111,6 +111,8 @@ def logs(
                 continue
             if len(names) > 1:
                 output.say(f"--- {attempt.id}")
+            if attempt.origin is not None:
+                output.say(f"reused: this is what runs/{attempt.origin} wrote")
             path = files.log_file(app.context, attempt)
             if tail is not None:
                 _write("".join(f"{line}\n" for line in files.tail(app.context, attempt, tail)).encode())
@@ -239,13 +241,14 @@ def _write(data: bytes) -> int:
     return len(data)
 
 
-def _about(run: "Run") -> str:
-    """Return why a run is not well, in short, and its parameters."""
+def _about(run: "Run", reused: int) -> str:
+    """Return why a run is not well, in short, how many of its steps were reused, and its parameters."""
     words = ""
     if run.reason is not None and run.state != "succeeded":
         step, cause = run.reason.evidence.get("step"), run.reason.evidence.get("cause")
         words = f"{step}: {cause}" if step and cause else run.reason.sentence()
-    return "  ".join(filter(None, (words, " ".join(f"{k}={v}" for k, v in run.params.items()))))
+    cached = f"{reused} cached" if reused else ""
+    return "  ".join(filter(None, (words, cached, " ".join(f"{k}={v}" for k, v in run.params.items()))))
 
 
 def _cell(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainwright.cli.pipeline import File, Json, Params, Steps
+from trainwright.cli.pipeline import CacheOption, File, Json, Params, Steps
 
 if TYPE_CHECKING:
     from trainwright.app import App
@@ -37,13 +37,15 @@ def add_to(app: typer.Typer) -> None:
 def run(
     file: File,
     param: Params = None,
+    *,
     detach: Annotated[bool, typer.Option("-d", "--detach", help="Submit and return; prints the run's id.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
     step: Steps = None,
+    cache: CacheOption = "auto",
     json: Json = False,
 ) -> int:
     """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
-    from trainwright.cli.pipeline import overrides, show_plan, warn
+    from trainwright.cli.pipeline import cache_mode, overrides, show_plan, warn
     from trainwright.cli.session import session
     from trainwright.service.checked import FOLDER
     from trainwright.service.documents import read_document
@@ -56,22 +58,26 @@ def run(
         warn(document)
         folder = Path(file).parent.absolute()
         prepared = prepare(app.context, document, overrides(param or []), folder, file, only=step or ())
+        cache_mode(cache)  # a wrong word is refused before anything is stored
         if dry_run:
-            show_plan(prepared.plan, stderr=False)
+            show_plan(prepared.plan, stderr=False, foresights=app.foresee(prepared, cache_mode(cache)))
             return 0
-        return submit_and_follow(app, prepared, detach=detach, json=json)[1]
+        return submit_and_follow(app, prepared, detach=detach, cache=cache, json=json)[1]
 
 
-def submit_and_follow(app: "App", prepared: "Prepared", *, detach: bool, json: bool) -> "tuple[RunId, int]":
+def submit_and_follow(
+    app: "App", prepared: "Prepared", *, detach: bool, json: bool, cache: str = "auto"
+) -> "tuple[RunId, int]":
     """Submit a prepared run and show it to its end, or let go of it; return its id and the exit code."""
     from trainwright.app import start_background_engine
     from trainwright.cli import output
     from trainwright.cli.errors import INTERRUPTED, forget_output
+    from trainwright.cli.pipeline import cache_mode
     from trainwright.cli.watch import Interrupts
     from trainwright.service.submit import submit
 
     with Interrupts() as interrupts:
-        record = submit(app.context, prepared)
+        record = submit(app.context, prepared, cache=cache_mode(cache))
         if detach:
             start_background_engine(app)
             output.say(

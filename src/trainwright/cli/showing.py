@@ -116,6 +116,9 @@ def _show_steps(
         tries = outline.count(step) or str(step.attempts or "")
         rows.append((output.marked(step.state), indent + step.name, tries, length, _words(view, step)))
     output.table(("state", "step", "tries", "took", "metrics or reason"), rows)
+    reused = sum(step.state == "cached" for step in view.steps)
+    if reused:
+        output.put(f"cached {reused} of {len(view.steps)} steps")
     for remark in remarks:
         output.put(remark)
     shown = [line.step for line in lines if line.step is not None]

@@ -27,6 +27,9 @@ TAIL = 15
 """Lines of the log that a failure shows."""
 
 
+_NAMED = 5  # steps in one line
+
+
 def exit_code_of(view: RunView) -> int:
     """Return 0 for success, 7 for a gate, 1 for any other end."""
     if view.run.state is RunState.SUCCEEDED:
@@ -61,6 +64,10 @@ def _show_made(view: RunView, plan: Plan) -> None:
         if step.metadata.get("model_version"):
             alias = f" (alias {step.metadata['alias']})" if step.metadata.get("alias") else ""
             output.put(f"  made:  {step.metadata['model_version']}{alias}")
+    reused = [str(s.name) for s in view.steps if s.state is StepState.CACHED]
+    if reused:
+        shown = ", ".join(reused[:_NAMED]) + (" …" if len(reused) > _NAMED else "")
+        output.put(f"  reused: {shown} ({len(reused)} of {len(view.steps)} steps); --cache refresh runs them again")
     registered = {s.registration.source.step for s in plan.by_path.values() if s.registration}
     made_by: dict[tuple[StepName, str], list[Output]] = {}
     for made in view.outputs:

@@ -177,10 +177,15 @@ def _table(context: Context, view: RunView, plan: Plan, columns: int) -> "Table"
     return grid
 
 
+_TOLD_BY_REASON = frozenset(
+    {StepState.PENDING, StepState.QUEUED, StepState.SKIPPED, StepState.FAILED, StepState.CACHED}
+)
+
+
 def _last_words(context: Context, view: RunView, step: StepRun) -> str:
     """Return the last metrics and progress of a step, or why it waits."""
     attempt = view.latest(step.name)
-    if step.state in {StepState.PENDING, StepState.QUEUED, StepState.SKIPPED, StepState.FAILED}:
+    if step.state in _TOLD_BY_REASON:
         return step.reason.sentence() if step.reason else ""
     if attempt is None:
         return f"{step.metadata['model_version']}" if step.metadata.get("model_version") else ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from trainwright.core.artifact import Content, GateResult, Input, Output
+from trainwright.core.cache import CacheEntry
 from trainwright.core.ids import AttemptId, RunId, StepName
 from trainwright.core.run import Attempt, Run, RunView, StepRun
 
@@ -53,6 +54,7 @@ class Changes:
         run: its new record, when it changed.
         attempts: new and changed ones.
         inputs: of new attempts.
+        entries: to remember; each comes with the end of its step.
     """
 
     run: Run | None = None
@@ -62,6 +64,7 @@ class Changes:
     outputs: tuple[Output, ...] = ()
     models: tuple[RegisterModel, ...] = ()
     instructions: tuple[Instruction, ...] = ()
+    entries: tuple[CacheEntry, ...] = ()
 
     def __bool__(self) -> bool:
         return any((self.run, self.steps, self.attempts, self.outputs, self.models, self.instructions))
@@ -78,6 +81,7 @@ class Changes:
             outputs=(*self.outputs, *later.outputs),
             models=(*self.models, *later.models),
             instructions=(*self.instructions, *later.instructions),
+            entries=(*self.entries, *later.entries),
         )
 
 

@@ -68,6 +68,7 @@ CODES: Mapping[str, str] = {
     "TW2003": "a parameter is given twice on the command line",
     "TW2004": "--timeout is no duration",
     "TW2005": "--keep-runs is no duration",
+    "TW2007": "--cache is none of auto, off, refresh",
     "TW2101": "not a name for a dataset",
     "TW2102": "no data source knows this scheme",
     "TW2103": "the beginning of an id fits several runs",

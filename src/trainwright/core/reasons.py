@@ -51,6 +51,10 @@ class ReasonCode(StrEnum):
     STOPPED = "stopped"
     NOT_TRIGGERED = "not-triggered"
     CHAIN_TOO_LONG = "chain-too-long"
+    CACHE_HIT = "cache-hit"
+    CACHE_MISS = "cache-miss"
+    WAITING_FOR_EQUAL = "waiting-for-equal"
+    VERIFYING = "verifying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,10 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
         "no run was started: it would be number {depth} in a chain of runs that start one another; {most} are the most",
         "take a run: trigger out of the circle, or pause one: tw trigger pause TRIGGER",
     ),
+    ReasonCode.CACHE_HIT: Entry("hit: equal to runs/{origin} (key {key})"),
+    ReasonCode.CACHE_MISS: Entry("miss: {cause}"),
+    ReasonCode.WAITING_FOR_EQUAL: Entry("waits for runs/{attempt}, which makes the same"),
+    ReasonCode.VERIFYING: Entry("looks whether what runs/{origin} made is unaltered ({size})"),
 }
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from trainwright.core.artifact import GateResult, Input, Output
+from trainwright.core.cache import CacheMode
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName, attempt_id
-from trainwright.core.reasons import Reason
+from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.records import Records
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
@@ -43,6 +44,8 @@ class Attempt:
         signal: that ended the command; None otherwise.
         params: facts the script noted, beside the run's parameters.
         ooms: attempts at its step before it that ran out of memory; they decide how much it has. Not stored: counted.
+        key: of what it makes: equal key, equal result; None until it is known, and where nobody asks.
+        reuse: why it was answered from memory, or was not; None where nobody asked.
     """
 
     id: AttemptId
@@ -63,6 +66,14 @@ class Attempt:
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
     params: Mapping[str, Plain] = field(default_factory=dict)
     ooms: int = 0
+    key: Digest | None = None
+    reuse: Reason | None = None
+
+    @property
+    def origin(self) -> AttemptId | None:
+        """Return the attempt that made what this one stands for; None for one that made it itself."""
+        hit = self.reuse is not None and self.reuse.code is ReasonCode.CACHE_HIT
+        return AttemptId(str(self.reuse.evidence["origin"])) if hit and self.reuse else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +144,7 @@ class Run:
         fingerprint: digest of everything that identifies the experiment.
         stop_asked_by: who asked it to stop; None when nobody did.
         revision: grows with every write; guards them.
+        cache: what was asked for the whole run; a step may be stricter.
     """
 
     id: RunId
@@ -151,6 +163,7 @@ class Run:
     finished_at: datetime | None = None
     stop_asked_by: str | None = None
     revision: int = 0
+    cache: CacheMode = CacheMode.AUTO
 
 
 @dataclass(frozen=True, slots=True)

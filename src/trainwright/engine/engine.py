@@ -4,29 +4,33 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from trainwright.core.changes import Act, Changes, Instruction, applied
 from trainwright.core.clock import Clock
 from trainwright.core.errors import BackendError, Problem, TransientBackendError
-from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
+from trainwright.core.ids import Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
 from trainwright.core.node import Node
-from trainwright.core.run import Attempt, RunView
+from trainwright.core.run import Attempt, Run, RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, StepState
-from trainwright.core.workload import Workload
+from trainwright.core.workload import Decision, Workload
+from trainwright.engine.held import Held, live_of
 from trainwright.engine.lists import read_list
+from trainwright.engine.memory import Ground, Memory
 from trainwright.engine.placing import place, run_of, still_fits, workload
+from trainwright.engine.production import with_registry
 from trainwright.lifecycle.advance import Happening, advance
 from trainwright.lifecycle.job import build_job
+from trainwright.lifecycle.reuse import Reused
 from trainwright.lifecycle.turn import Chance
+from trainwright.plan.cachekey import environment_parts
 from trainwright.plan.plan import Plan
 from trainwright.ports.backend import Backend, Ended
-from trainwright.store import journal, registry, runs
+from trainwright.store import journal, runs
 from trainwright.store.database import Database, Rows, Stale
-from trainwright.store.journal import OpenInstruction
 
 LOG = logging.getLogger(__name__)
 
@@ -42,6 +46,7 @@ class World:
         read_value: returns what stored JSON holds; raises ``TrainwrightError`` when it is none.
         owner: names this engine in leases.
         owner_is_gone: tells whether the engine behind such a name is known to be dead.
+        memory: answers attempts with what was made before; None = every attempt runs.
     """
 
     database: Database
@@ -52,31 +57,7 @@ class World:
     project: ProjectName
     owner: str
     owner_is_gone: Callable[[str], bool]
-
-
-@dataclass(slots=True)
-class _Held:
-    """One run that is ours, as the last turn left it.
-
-    Attributes:
-        open: instructions still to be carried out, in order.
-        done: carried out, to be marked by the next commit: a crash before it carries them out again.
-        live: attempts that have not ended.
-        rested: whether a turn of ours has brought the records to rest, so that only what happens can change them.
-    """
-
-    plan: Plan
-    code: CodeTree
-    view: RunView
-    open: list[OpenInstruction]
-    done: list[int]
-    live: dict[AttemptId, Attempt] = field(default_factory=dict)
-    rested: bool = False
-
-    def with_changes(self, changes: Changes) -> list[Attempt]:
-        """Return the attempts that have not ended once the changes are made."""
-        later = {**self.live, **{a.id: a for a in changes.attempts}}
-        return [a for a in later.values() if not a.state.is_final]
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +73,7 @@ class Engine:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._held: dict[RunId, _Held] = {}
+        self._held: dict[RunId, Held] = {}
         self._late: list[Ended] = []  # ends that the engine itself concluded while acting
         self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
         self.trouble: Trouble | None = None
@@ -209,7 +190,7 @@ class Engine:
         with world.database.writing() as rows:
             return runs.take_lease(rows, head.run, world.owner, owner, now + runs.LEASE)
 
-    def _load(self, head: runs.Head, held: _Held | None) -> _Held:
+    def _load(self, head: runs.Head, held: Held | None) -> Held:
         """Return a run's records; the last turn's when nobody wrote since."""
         if held is not None and held.view.run.revision == head.revision:
             return held
@@ -218,26 +199,18 @@ class Engine:
             todo = journal.open_instructions(rows, head.run)
             if held is not None:
                 todo = [item for item in todo if item.seq not in held.done]
-                return _Held(held.plan, held.code, view, todo, held.done, _live(view))
-            code = runs.fingerprint(rows, view.run.project, view.run.fingerprint).code
+                return Held(held.ground, view, todo, held.done, live_of(view))
+            known = runs.fingerprint(rows, view.run.project, view.run.fingerprint)
             plan = runs.plan(rows, view.run.project, view.run.plan_digest)
-        return _Held(plan, CodeTree(code.tree, code.folder), view, todo, [], _live(view))
+        code = CodeTree(known.code.tree, known.code.folder)
+        return Held(Ground(plan, code, environment_parts(known.environment)), view, todo, [], live_of(view))
 
-    def _with_registry(self, held: _Held, something_happened: bool) -> RunView:  # noqa: FBT001 - private
-        """Return the view with the registry's present baselines and next versions, when a decision may need them."""
+    def _with_registry(self, held: Held, something_happened: bool) -> RunView:  # noqa: FBT001 - private
+        """Return the view with what the registry says now, when a decision may need it."""
         if held.view.next_versions and not something_happened:
             return held.view
-        steps = held.plan.by_path.values()
-        models = {s.baseline_model for s in steps if s.baseline_model}
-        models |= {s.registration.model for s in steps if s.registration}
-        if not models:
-            return held.view
-        project = self._world.project
         with self._world.database.reading() as rows:
-            found = {name: registry.baseline(rows, project, name, "production") for name in sorted(models)}
-            numbers = {name: registry.next_version(rows, project, name) for name in sorted(models)}
-        baselines = {name: value for name, value in found.items() if value is not None}
-        return replace(held.view, baselines=baselines, next_versions=numbers)
+            return with_registry(rows, self._world.project, held.ground.plan, held.view)
 
     # observe and decide
 
@@ -247,22 +220,36 @@ class Engine:
         seen: list[Happening] = [*self._observe(held), *late]
         held.view = self._with_registry(held, bool(seen))
         chance = self._world.chance()
-        changes = advance(held.plan, held.view, seen, now, chance, everything=not held.rested)
+        changes = advance(held.ground.plan, held.view, seen, now, chance, everything=not held.rested)
         waiting = changes.steps if held.rested else applied(held.view, changes).steps
-        while lists := self._read_lists(held, [s.name for s in waiting if s.state is StepState.QUEUED], changes):
-            more = advance(held.plan, applied(held.view, changes), lists, now, chance, everything=False)
+        while told := [
+            *self._read_lists(held, [s.name for s in waiting if s.state is StepState.QUEUED], changes),
+            *self._remembered(held, changes, now),
+        ]:
+            more = advance(held.ground.plan, applied(held.view, changes), told, now, chance, everything=False)
             changes, waiting = changes.then(more), more.steps
-        return changes
+        memory = self._world.memory
+        return replace(changes, entries=memory.entries(held.ground, held.view, changes, now)) if memory else changes
 
-    def _read_lists(self, held: _Held, queued: list[StepName], changes: Changes) -> list[Happening]:
+    def _remembered(self, held: Held, changes: Changes, now: datetime) -> list[Happening]:
+        """Return what was made before and answers attempts that are queued."""
+        queued = [a for a in held.with_changes(changes) if a.state is AttemptState.QUEUED]
+        if self._world.memory is None or not queued:
+            return []
+        found = self._world.memory.answers(held.ground, applied(held.view, changes), queued, now)
+        if any(isinstance(answer, Reused) for answer in found):  # its checks are judged by what is in production now
+            held.view = self._with_registry(held, something_happened=True)
+        return [*found]
+
+    def _read_lists(self, held: Held, queued: list[StepName], changes: Changes) -> list[Happening]:
         """Return the lists of the groups among these steps, which wait for nothing else."""
-        groups = [n for n in queued if (g := held.plan.step(n).group) is not None and g.over is not None]
+        groups = [n for n in queued if (g := held.ground.plan.step(n).group) is not None and g.over is not None]
         if not groups:
             return []
         view = applied(held.view, changes)
-        return [read_list(held.plan, view, name, self._world.read_value) for name in groups]
+        return [read_list(held.ground.plan, view, name, self._world.read_value) for name in groups]
 
-    def _observe(self, held: _Held) -> Iterable[Happening]:
+    def _observe(self, held: Held) -> Iterable[Happening]:
         for attempt in held.live.values():
             if not attempt.state.holds_room:
                 continue
@@ -270,7 +257,7 @@ class Engine:
             if seen is not None and (isinstance(seen, Ended) or attempt.state is not AttemptState.RUNNING):
                 yield seen
 
-    def _unheard(self, held: _Held, attempt: Attempt) -> Ended | None:
+    def _unheard(self, held: Held, attempt: Attempt) -> Ended | None:
         """Conclude what it means that the backend has never heard of an attempt."""
         if any(item.instruction.attempt == attempt.id for item in held.open):
             return None  # the instruction that starts or stops it is still to be carried out
@@ -285,23 +272,35 @@ class Engine:
         views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
         freed = {a.id for changes in happened.values() for a in changes.attempts if not a.state.holds_room}
         with self._world.database.reading() as rows:
-            holding = [w for w in self._holding(rows) if w.attempt not in freed]
+            pairs = runs.holding(rows, self._world.project)
+            holding = [w for w in self._workloads(rows, pairs) if w.attempt not in freed]
+        words: dict[RunId, list[Decision]] = {}
+        if self._world.memory is not None:
+            words = self._world.memory.hold_back(live, [attempt for attempt, _ in pairs], now)
+            self._again |= bool(freed and any(words.values()))  # what they wait for may have ended this very turn
         self._nodes = self._world.backend.nodes()
-        waiting = {run_id: (self._held[run_id].plan, views[run_id], live[run_id]) for run_id in happened}
-        words, room_for_all = place(waiting, self._nodes, holding, now)
+        waiting = {run_id: (self._held[run_id].ground.plan, views[run_id], live[run_id]) for run_id in happened}
+        placed_words, room_for_all = place(waiting, self._nodes, holding, now)
+        for run_id, decisions in placed_words.items():
+            words.setdefault(run_id, []).extend(decisions)
         placed = {
-            run_id: advance(self._held[run_id].plan, views[run_id], said, now, self._world.chance(), everything=False)
+            run_id: advance(
+                self._held[run_id].ground.plan, views[run_id], said, now, self._world.chance(), everything=False
+            )
             for run_id, said in words.items()
         }
         # members that their group let follow on those that were placed: there may be room for them too
         more = any(a.state is AttemptState.QUEUED for changes in placed.values() for a in changes.attempts)
-        self._again = room_for_all and more
+        self._again |= room_for_all and more
         return placed
 
     def _holding(self, rows: Rows) -> tuple[Workload, ...]:
+        return self._workloads(rows, runs.holding(rows, self._world.project))
+
+    def _workloads(self, rows: Rows, pairs: Iterable[tuple[Attempt, Run]]) -> tuple[Workload, ...]:
         found: list[Workload] = []
-        plans: dict[RunId, Plan] = {run_id: held.plan for run_id, held in self._held.items()}
-        for attempt, run in runs.holding(rows, self._world.project):
+        plans: dict[RunId, Plan] = {run_id: held.ground.plan for run_id, held in self._held.items()}
+        for attempt, run in pairs:
             if run.id not in plans:
                 plans[run.id] = runs.plan(rows, run.project, run.plan_digest)
             found.append(workload(attempt, plans[run.id], run))
@@ -320,7 +319,7 @@ class Engine:
             return False
         try:
             with self._world.database.writing() as rows:
-                fits = still_fits(held.plan, held.view, happened, placed, self._nodes, lambda: self._holding(rows))
+                fits = self._may_start(rows, held, happened, placed)
                 changes = happened.then(placed) if fits else happened
                 journal.mark_done(rows, held.done, now)
                 written = runs.apply(rows, held.view.run, changes, now, self._world.owner) if changes else None
@@ -339,6 +338,16 @@ class Engine:
         held.rested = True
         return True
 
+    def _may_start(self, rows: Rows, held: Held, happened: Changes, placed: Changes) -> bool:
+        """Hold what is to start against what is committed by now: its room, and that nobody else makes or made it."""
+        started = {i.attempt for i in placed.instructions if i.act is Act.START}
+        memory = self._world.memory
+        if memory and started and not memory.lets_start(rows, [a for a in placed.attempts if a.id in started]):
+            self._again = True
+            return False
+        holding = lambda: self._holding(rows)  # noqa: E731
+        return still_fits(held.ground.plan, held.view, happened, placed, self._nodes, holding)
+
     # act
 
     def _perform(self, run_id: RunId) -> None:
@@ -351,7 +360,7 @@ class Engine:
                 held.open.remove(item)
                 held.done.append(item.seq)
 
-    def _carry_out(self, held: _Held, instruction: Instruction) -> bool:
+    def _carry_out(self, held: Held, instruction: Instruction) -> bool:
         """Do one act; tell whether it is over, so that nobody has to do it again.
 
         A start that failed for good stays open until the attempt's end is written: a crash in between repeats it
@@ -364,7 +373,7 @@ class Engine:
             if instruction.act is Act.STOP and not attempt.state.is_final:
                 self._world.backend.stop(attempt.id, instruction.why)
             elif attempt.state in {AttemptState.STARTING, AttemptState.RUNNING}:
-                self._world.backend.start(build_job(held.plan, held.view, attempt, held.code))
+                self._world.backend.start(build_job(held.ground.plan, held.view, attempt, held.ground.code))
         except BackendError as error:
             LOG.warning("act failed", extra={"attempt": attempt.id, "act": instruction.act, "error": str(error)})
             if instruction.act is Act.START and not error.transient:
@@ -381,7 +390,3 @@ class Engine:
     def _conclude(self, attempt: Attempt, message: str) -> None:
         now = self._world.clock.now()
         self._late.append(Ended(attempt.id, attempt.token, "not-started", now, message=message))
-
-
-def _live(view: RunView) -> dict[AttemptId, Attempt]:
-    return {a.id: a for a in view.attempts if not a.state.is_final}

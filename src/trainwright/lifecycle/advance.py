@@ -26,11 +26,12 @@ from trainwright.lifecycle.inputs import inputs_of
 from trainwright.lifecycle.join import obstacle
 from trainwright.lifecycle.registration import register
 from trainwright.lifecycle.retry import repeat_at, resources_of
+from trainwright.lifecycle.reuse import Missed, Reused, take_answer, with_way_out
 from trainwright.lifecycle.turn import Chance, Turn
 from trainwright.plan.plan import GroupKind, Plan, PlannedStep, within
 from trainwright.ports.backend import Ended, Running
 
-Happening = Running | Ended | Decision | ListRead
+Happening = Running | Ended | Decision | ListRead | Reused | Missed
 
 
 def advance(
@@ -90,14 +91,21 @@ def _take_in(turn: Turn, happening: Happening) -> None:
         case Placement(devices=devices):
             if _feed(turn, attempt, Event.PLACED, devices=devices, reason=None):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
-        case Refusal(reason=reason) if attempt.ooms and reason.code is ReasonCode.NEVER_FITS:
-            advice = "give the growth a most that fits, as in retry: {memory: x2..8Gi}"
-            reason = replace(reason, evidence={**reason.evidence, "remedy": advice})
-            _feed(turn, attempt, Event.REFUSED, reason=reason, finished_at=turn.now)
+        case Reused() | Missed():
+            take_answer(turn, attempt, happening)
         case Refusal(reason=reason):
-            known = attempt.reason.code if attempt.reason else None
-            if attempt.state is AttemptState.QUEUED and reason.code != known:
-                turn.attempts[attempt.id] = replace(attempt, reason=reason)
+            _refuse(turn, attempt, reason)
+
+
+def _refuse(turn: Turn, attempt: Attempt, reason: Reason) -> None:
+    """Note why an attempt does not start now; one that has outgrown the machine never will."""
+    known = attempt.reason.code if attempt.reason else None
+    if attempt.ooms and reason.code is ReasonCode.NEVER_FITS:
+        advice = "give the growth a most that fits, as in retry: {memory: x2..8Gi}"
+        reason = replace(reason, evidence={**reason.evidence, "remedy": advice})
+        _feed(turn, attempt, Event.REFUSED, reason=reason, finished_at=turn.now)
+    elif attempt.state is AttemptState.QUEUED and reason.code != known:
+        turn.attempts[attempt.id] = replace(attempt, reason=reason)
 
 
 def _feed(turn: Turn, attempt: Attempt, event: Event, **facts: object) -> bool:
@@ -303,9 +311,13 @@ def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attemp
     given, missing = owed(planned, facts)
     gates = judge_checks(planned, facts, turn.view, params)
     reason = missing or not_a_number(planned, facts) or failed_gate(gates, planned, turn.run.id)
-    state = StepState.FAILED if reason else StepState.SUCCEEDED
     turn.steps[step.name] = replace(turn.step(step.name), metadata=given, gates=gates)
-    turn.end(step.name, state, reason or Reason(ReasonCode.SUCCEEDED))
+    if reason is not None:
+        turn.end(step.name, StepState.FAILED, with_way_out(reason, attempt))
+    elif attempt.origin is not None:
+        turn.end(step.name, StepState.CACHED, attempt.reuse)
+    else:
+        turn.end(step.name, StepState.SUCCEEDED, Reason(ReasonCode.SUCCEEDED))
 
 
 def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:

@@ -21,12 +21,14 @@ class Event(StrEnum):
     ENDED_BADLY = "ended-badly"
     ENDED_STOPPED = "ended-stopped"
     VANISHED = "vanished"
+    REUSED = "reused"
 
 
 TRANSITIONS: Mapping[tuple[S, Event], S] = {
     (S.QUEUED, Event.PLACED): S.STARTING,
     (S.QUEUED, Event.REFUSED): S.FAILED,
     (S.QUEUED, Event.STOP_ASKED): S.CANCELLED,
+    (S.QUEUED, Event.REUSED): S.SUCCEEDED,  # it never starts: what it would make is there
     (S.STARTING, Event.STARTED): S.RUNNING,
     (S.STARTING, Event.STOP_ASKED): S.STOPPING,
     (S.STARTING, Event.ENDED_WELL): S.SUCCEEDED,

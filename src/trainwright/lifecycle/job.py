@@ -37,13 +37,18 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         inputs=inputs,
         outputs=step.outputs,
         params=params_of(step, record.step, plan.params, view.step),
-        code=replace(code, folder=posixpath.normpath(posixpath.join(code.folder, step.folder))),
+        code=code_of(code, step),
         resources=resources_of(step, record.ooms),
         devices=record.devices,
         timeout_s=step.timeout_s,
         grace_s=GRACE_S,
         collections=collections,
     )
+
+
+def code_of(code: CodeTree, step: PlannedStep) -> CodeTree:
+    """Return the code of a run as a step starts from it: in the folder of its own pipeline file."""
+    return replace(code, folder=posixpath.normpath(posixpath.join(code.folder, step.folder)))
 
 
 class _Fill:

@@ -50,6 +50,9 @@ def parts(
         **parts_of(closure, job.code.folder if job.code else ""),
     }
     found["command"] = command.shell if command.shell is not None else canonical_json(command.argv)
+    if command.call is not None:
+        found["command"] = f"call {command.call.target}"
+        found |= {f"value {name}": canonical_json(given) for name, given in command.call.arguments.items()}
     found |= {f"value {name}": canonical_json(template) for name, template in command.refs.items()}
     found |= {f"env {name}": canonical_json(template) for name, template in job.env.items()}
     found |= {f"param {name}": render_scalar(job.params[name]) for name in step.param_names if name in job.params}
@@ -76,10 +79,16 @@ def nearest(mine: Mapping[str, str], entries: Iterable[CacheEntry]) -> CacheEntr
     return min(entries, key=lambda entry: len(_changed(mine, entry.parts)), default=None)
 
 
-def differences(mine: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Return in words how parts differ from others, the likeliest causes first; empty when they are equal."""
+def differences(mine: Mapping[str, str], other: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
+    """Return in words how parts differ from others, the likeliest causes first; empty when they are equal.
+
+    Args:
+        mine: parts of one key.
+        other: parts of another.
+        files: how the two code trees differ, where both keys have a whole one: ``a.py differs``.
+    """
     changed = _changed(mine, other)
-    found = [_code(mine, other, changed)]
+    found = [_code(mine, other, changed, files)]
     found += [_value(name, mine, other) for name in changed if name.startswith("param ")]
     explained = any(name.startswith("param ") for name in changed)
     kinds = {name.partition(" ")[0] for name in changed}
@@ -99,14 +108,16 @@ def _changed(mine: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     return sorted(name for name in {*mine, *other} if mine.get(name) != other.get(name))
 
 
-def _code(mine: Mapping[str, str], other: Mapping[str, str], changed: list[str]) -> str:
+def _code(mine: Mapping[str, str], other: Mapping[str, str], changed: list[str], files: Sequence[str]) -> str:
     """Return how code differs; files are named when both sides know theirs."""
-    files = [name for name in changed if name.partition(" ")[0] == "code"]
-    if not files:
+    parts_ = [name for name in changed if name.partition(" ")[0] == "code"]
+    if not parts_:
         return ""
-    if "code" in files:  # the whole tree, on one side or both
-        return "code changed: a file of the tree differs" if "code" in mine and "code" in other else "code changed"
-    said = [f"{name.removeprefix('code ')} {_how(name, mine, other)}" for name in files]
+    if "code" in parts_ and not ("code" in mine and "code" in other):
+        return "code changed"  # the whole tree on one side only
+    said = [f"{name.removeprefix('code ')} {_how(name, mine, other)}" for name in parts_]
+    if "code" in parts_:
+        said = list(files) or ["a file of the tree differs"]
     more = len(said) - _MOST_NAMED
     return "code changed: " + ", ".join(said[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 

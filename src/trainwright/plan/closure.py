@@ -49,8 +49,10 @@ class SourceTree:
     def closure(self, command: Command) -> Closure:
         """Return the code that counts for a command."""
         text = command.argv if command.shell is None else command.shell
+        text = text if command.call is None else command.call.target
         if text not in self._found:
-            self._found[text] = self._closure(invocation_of(command))
+            module = "" if command.call is None else command.call.target.partition(":")[0]
+            self._found[text] = self.closure_of_module(module) if module else self._closure(invocation_of(command))
         return self._found[text]
 
     def _closure(self, call: Invocation | str) -> Closure:

@@ -15,7 +15,7 @@ from trainwright.plan.order import topological
 from trainwright.plan.plan import Check, Group, GroupKind, Plan, PlannedInput, PlannedStep
 from trainwright.plan.registration import baseline_model, registered, registrations
 from trainwright.plan.scope import Scope, outputs_of
-from trainwright.plan.texts import command_of, env_of, references_of
+from trainwright.plan.texts import command_of, env_of, params_of, references_of
 from trainwright.plan.uses import sub_scope
 from trainwright.spec.arguments import literal_of, reference_of
 from trainwright.spec.document import Document, StepSpec
@@ -152,6 +152,8 @@ def _single(scope: Scope, name: str, base: PlannedStep, baseline: str) -> Planne
         baseline_model=baseline,
         baseline_required=step.baseline_required,
         skip_code=step.skip_code,
+        param_names=params_of(step),
+        cache=step.cache,
     )
 
 

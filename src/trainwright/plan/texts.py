@@ -37,6 +37,13 @@ def references_of(step: StepSpec) -> tuple[Reference, ...]:
     return (*(ref for text in texts for ref in references(text)), *rewrite(step.run).variables)
 
 
+def params_of(step: StepSpec) -> tuple[str, ...]:
+    """Return the names of the parameters that a step's command, arguments and variables hold, sorted."""
+    named = {reference.field for reference in references_of(step) if reference.name == "params"}
+    given = [value for value in step.arguments.values() if isinstance(value, str)] if step.call else []
+    return tuple(sorted(named | {text.removeprefix("params.") for text in given if text.startswith("params.")}))
+
+
 def template_of(parts: Iterable[str | Reference], stands: Stands) -> Template:
     """Return parts as a template; neighbouring literal parts are merged, empty ones left out."""
     found: list[Part] = []

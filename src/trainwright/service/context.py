@@ -11,6 +11,7 @@ from trainwright.ports.backend import Backend, SupportsFiles
 from trainwright.ports.content import ContentStore, SupportsUpkeep
 from trainwright.ports.source import DataSource
 from trainwright.store.database import Database
+from trainwright.store.sources import Sources
 
 
 class LocalBackend(Backend, SupportsFiles, Protocol):
@@ -34,6 +35,7 @@ class Context:
         sources: URI scheme → source.
         environ: the process's environment, for the tools that capturing calls.
         here: working directory; relative paths that people type start here.
+        sources_of_code: reads captured code trees.
     """
 
     database: Database
@@ -46,3 +48,4 @@ class Context:
     sources: Mapping[str, DataSource]
     environ: Mapping[str, str]
     here: Path
+    sources_of_code: Sources

@@ -10,7 +10,7 @@ from trainwright.core.ids import AttemptId, Digest, RunId, StepName, attempt_id
 from trainwright.ports.content import Amount, Swept
 from trainwright.runtime import disk
 from trainwright.service.context import Context
-from trainwright.store import retention
+from trainwright.store import cache, retention
 
 SCRATCH_AGE = timedelta(hours=1)
 """How long the scratch of a run stays when it has ended, for whoever wants to look at it."""
@@ -61,6 +61,9 @@ def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool)
     removed = () if keep_runs_for is None else _remove_runs(context, keep_runs_for, dry_run=dry_run)
     runs = _run_folders(context, removed, dry_run=dry_run)
     scratch = _scratch(context, set(removed), dry_run=dry_run)
+    if not dry_run:
+        with context.database.writing() as rows:
+            cache.drop_old_imports(rows, context.clock.now())
     with context.database.reading() as rows:
         keep = set(retention.needed_by(rows, removed))
         under_way = retention.attempts_under_way(rows)

@@ -126,7 +126,8 @@ class _Walk:
         inputs = [self._of_input(view, each) for each in given]
         inputs += [self.of_output(o) for o in self._lists(view, record.step)]
         address = f"runs:/{view.run.id}/{record.step}"
-        return LineageNode(address, NodeKind.STEP, f"attempt {record.number}, {commit}", "", tuple(inputs))
+        reused = f"reused from runs:/{record.origin}, " if record.origin else ""
+        return LineageNode(address, NodeKind.STEP, f"attempt {record.number}, {reused}{commit}", "", tuple(inputs))
 
     def _lists(self, view: RunView, name: StepName) -> list[Output]:
         """Return the lists that a step, or a group around it, has its item from."""

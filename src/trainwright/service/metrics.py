@@ -45,10 +45,10 @@ class Live:
 
 
 def series(context: Context, attempt: Attempt) -> list[Point]:
-    """Return every point an attempt logged, in order; empty when it logged none."""
+    """Return every point an attempt logged, in order; empty when it logged none. A reused one has its origin's."""
     return [
         Point(name, decode_float(value), line.get("s"), line["t"])
-        for line in _lines(context.backend.folder(attempt.id) / EVENTS)
+        for line in _lines(folder_of(context, attempt) / EVENTS)
         if line["k"] == "metric"
         for name, value in line["v"].items()
     ]
@@ -95,12 +95,17 @@ def usage(context: Context, attempt: Attempt) -> list[dict[str, Any]]:
 
     An attempt that was over within a second has none.
     """
-    return list(_objects(context.backend.folder(attempt.id) / USAGE))
+    return list(_objects(folder_of(context, attempt) / USAGE))
 
 
 def log_file(context: Context, attempt: Attempt) -> Path:
     """Return where the output of an attempt's command is; it may not exist yet."""
-    return context.backend.folder(attempt.id) / LOG
+    return folder_of(context, attempt) / LOG
+
+
+def folder_of(context: Context, attempt: Attempt) -> Path:
+    """Return the folder with what an attempt wrote; that of its origin for one that was reused and never ran."""
+    return context.backend.folder(attempt.origin or attempt.id)
 
 
 def tail(context: Context, attempt: Attempt, lines: int) -> list[str]:

@@ -1,15 +1,19 @@
 """From a checked document to a run in the store: refuse before anything is queued, then one transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainwright.core.cache import CacheMode
 from trainwright.core.errors import DeniedError
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import RunId
+from trainwright.core.job import CodeTree
 from trainwright.core.run import Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.states import RunState, StepState
+from trainwright.lifecycle.job import code_of
+from trainwright.plan.cachekey import is_reusable
 from trainwright.plan.compile import compile_plan, data_requests
 from trainwright.plan.part import part_of
 from trainwright.plan.plan import Plan
@@ -80,49 +84,73 @@ def prepare(
     return Prepared(plan, source, folder)
 
 
-def submit(context: Context, prepared: Prepared, within: Callable[[Rows, Run], None] | None = None) -> Run:
+def submit(
+    context: Context,
+    prepared: Prepared,
+    within: Callable[[Rows, Run], None] | None = None,
+    *,
+    cache: CacheMode = CacheMode.AUTO,
+) -> Run:
     """Write the run; from here on an engine carries it to its end, whatever happens to this process.
 
     Args:
         context: of the project; its actor is who submits.
         prepared: what to run.
         within: called in the transaction that writes the run; when it raises, there is no run.
+        cache: for the whole run; a step may be stricter.
 
     Raises:
         SpecError: the code tree is too large or not readable as a whole.
         BackendError: the code cannot be stored.
     """
-    plan = prepared.plan
     fingerprint = take_fingerprint(context, prepared)
+    if cache is not CacheMode.OFF:
+        _read_sources(context, prepared.plan, fingerprint)
     while True:
-        now = context.clock.now()
-        run_id = RunId("r" + context.ids.new()[1:])
         try:
             with context.database.writing() as rows:
-                run = Run(
-                    id=run_id,
-                    project=context.project,
-                    number=runs.next_number(rows, context.project),
-                    pipeline=plan.pipeline,
-                    source=prepared.source,
-                    plan_digest=plan.digest,
-                    fingerprint=fingerprint.digest,
-                    params=plan.params,
-                    state=RunState.PENDING,
-                    submitted_at=now,
-                    submitted_by=context.actor,
-                )
-                steps = tuple(StepRun(run_id, s.name, i, StepState.PENDING) for i, s in enumerate(plan.steps))
-                runs.insert_run(rows, RunView(run, steps_of(steps), attempts_of(())), plan, fingerprint)
+                view = draft_run(context, prepared, fingerprint, cache)
+                run = replace(view.run, number=runs.next_number(rows, context.project))
+                runs.insert_run(rows, replace(view, run=run), prepared.plan, fingerprint)
                 journal.add_audit(
-                    rows, context.project, now, context.actor, "run.submitted", f"runs/{run_id}",
-                    details={"pipeline": plan.pipeline, "fingerprint": fingerprint.address},
+                    rows, context.project, run.submitted_at, context.actor, "run.submitted", f"runs/{run.id}",
+                    details={"pipeline": run.pipeline, "fingerprint": fingerprint.address},
                 )  # fmt: skip
                 if within is not None:
                     within(rows, run)
                 return run
         except Stale:
             continue  # the number or the identifier was taken in between
+
+
+def draft_run(context: Context, prepared: Prepared, fingerprint: Fingerprint, cache: CacheMode) -> RunView:
+    """Return the records of a new run; its number is for whoever writes it."""
+    plan = prepared.plan
+    run_id = RunId("r" + context.ids.new()[1:])
+    run = Run(
+        id=run_id,
+        project=context.project,
+        number=0,
+        pipeline=plan.pipeline,
+        source=prepared.source,
+        plan_digest=plan.digest,
+        fingerprint=fingerprint.digest,
+        params=plan.params,
+        state=RunState.PENDING,
+        submitted_at=context.clock.now(),
+        submitted_by=context.actor,
+        cache=cache,
+    )
+    steps = (StepRun(run_id, s.name, i, StepState.PENDING) for i, s in enumerate(plan.steps))
+    return RunView(run, steps_of(steps), attempts_of(()))
+
+
+def _read_sources(context: Context, plan: Plan, fingerprint: Fingerprint) -> None:
+    """Read what the code imports now, while somebody looks on, and not when the first step is queued."""
+    code = CodeTree(fingerprint.code.tree, fingerprint.code.folder)
+    for step in plan.by_path.values():
+        if step.command is not None and is_reusable(step):
+            context.sources_of_code.closures(code_of(code, step), [step.command])
 
 
 def take_fingerprint(context: Context, prepared: Prepared) -> Fingerprint:

@@ -54,7 +54,7 @@ def explain_run(view: RunView, plan: Plan, story: tuple[str, ...] = ()) -> Expla
         story: further lines, see ``story_lines``.
     """
     run = view.run
-    notable = [s for s in Outline(view, plan).inside(None) if s.state is not StepState.SUCCEEDED]
+    notable = [s for s in Outline(view, plan).inside(None) if not s.state.is_success]
     order = {StepState.FAILED: 0, StepState.RUNNING: 1, StepState.QUEUED: 2}
     notable.sort(key=lambda s: (order.get(s.state, 3), s.position))
     about = tuple(explain_step(view, plan, s.name) for s in notable)
@@ -88,6 +88,9 @@ def explain_step(view: RunView, plan: Plan, name: str) -> Explanation:
             for a in attempts
         ]
         evidence += memory_lines(plan.step(step.name), attempts)
+    latest = view.latest(step.name)
+    if latest is not None and latest.reuse is not None:
+        evidence += _reuse(latest.reuse)
     about, more = _members(view, plan, step)
     evidence += more
     subject = f"runs/{view.run.id}/{step.name}"
@@ -150,6 +153,13 @@ def story_lines(started_for: Iterable[TriggerEvent], started: Iterable[TriggerEv
             became = f"{event.reason.sentence()}  [{event.reason.code}]"
         lines.append(f"its end, by {event.trigger}: {became}")
     return tuple(lines)
+
+
+def _reuse(reuse: Reason) -> list[str]:
+    """Return whether a step was answered from memory and by what, or why it had to run."""
+    said = [] if reuse.code is ReasonCode.CACHE_HIT else [f"cache {reuse.sentence()}"]
+    key, code = reuse.evidence.get("key"), reuse.evidence.get("code")
+    return [*said, f"key {key}: {code}"] if key else said
 
 
 def gate_line(gate: GateResult) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from trainwright.core.artifact import ArtifactKind
+from trainwright.core.cache import CachePolicy
 from trainwright.core.errors import Position
 from trainwright.core.job import Retry
 from trainwright.core.join import Join
@@ -122,6 +123,7 @@ class StepSpec:
     baseline_required: bool = False
     retry: Retry = field(default_factory=Retry)
     timeout_s: float | None = None
+    cache: CachePolicy = field(default_factory=CachePolicy)
     env: Mapping[str, str] = field(default_factory=dict)
     help: str = ""
     uses: str = ""

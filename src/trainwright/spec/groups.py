@@ -27,6 +27,7 @@ _NOT_ON_FAIL = (
     "depends_on",
     "out",
     "check",
+    "cache",
 )
 
 

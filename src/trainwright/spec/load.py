@@ -69,6 +69,7 @@ def _habits(tree: Tree, spec: PipelineSpec) -> Iterator[tuple[Position, str]]:
     params = tree.value.get("params") if isinstance(tree.value, dict) else None
     declared = params if isinstance(params, dict) else {}
     settled = {f"params.{name}.default" for name in spec.params if _has_type(declared.get(name))}
+    settled |= {f"steps.{name}.cache{key}" for name in spec.steps for key in ("", ".mode")}  # off is a word there
     for path, place, sentence in tree.habits:
         if path not in settled:
             yield place, sentence

@@ -3,6 +3,7 @@
 from pydantic import ValidationError
 
 from trainwright.core import condition
+from trainwright.core.cache import CachePolicy
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -25,7 +26,7 @@ from trainwright.spec.shape import place, translate
 from trainwright.spec.triggers import triggers_of
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
-_NOT_FOR_REGISTER = ("call", "out", "check", "resources", "retry", "timeout", "env", "baseline")
+_NOT_FOR_REGISTER = ("call", "out", "check", "resources", "retry", "timeout", "env", "baseline", "cache")
 _NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER, "skip_code")
 
 
@@ -142,6 +143,7 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         baseline_required=model.baseline == "required",
         retry=retry_of(model.retry),
         timeout_s=model.timeout,
+        cache=CachePolicy(model.cache.mode, model.cache.ttl),
         env=dict(model.env),
         help=model.help,
         uses=model.uses or "" if model.uses != "register" else "",

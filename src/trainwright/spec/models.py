@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from trainwright.core import quantity
 from trainwright.core.artifact import ArtifactKind
+from trainwright.core.cache import CacheMode
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
 from trainwright.spec.calls import check_target
@@ -210,6 +211,13 @@ class LoopModel(_Model):
     until: str
 
 
+class CacheModel(_Model):
+    """Whether what the step made before may be used again."""
+
+    mode: Annotated[CacheMode, BeforeValidator(_one_of(CacheMode))] = CacheMode.AUTO
+    ttl: Seconds | None = None
+
+
 class RegisterModel(_Model):
     """What a register step registers."""
 
@@ -241,6 +249,9 @@ class StepModel(_Model):
         default_factory=lambda: RetryModel(max=0)
     )
     timeout: Seconds | None = None
+    cache: Annotated[CacheModel, BeforeValidator(lambda v: v if isinstance(v, dict) else {"mode": v})] = Field(
+        default_factory=CacheModel
+    )
     env: Annotated[
         dict[
             Annotated[str, AfterValidator(check_variable)],

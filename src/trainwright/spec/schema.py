@@ -20,6 +20,10 @@ def json_schema() -> dict[str, Any]:
     step = schema["$defs"]["StepModel"]["properties"]
     step["retry"] = {"anyOf": [{"type": "integer", "minimum": 0}, {"$ref": "#/$defs/RetryModel"}]}
     step["with"] = {"anyOf": [{"$ref": "#/$defs/RegisterModel"}, {"type": "object"}, {"type": "null"}]}
+    modes = schema["$defs"]["CacheModel"]["properties"]["mode"]
+    step["cache"] = {
+        "anyOf": [{key: modes[key] for key in ("enum", "$ref") if key in modes}, {"$ref": "#/$defs/CacheModel"}]
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

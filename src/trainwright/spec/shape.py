@@ -9,6 +9,7 @@ from trainwright.core.errors import Position
 from trainwright.core.scalar import Plain
 from trainwright.spec.findings import Findings, WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.models import (
+    CacheModel,
     LoopModel,
     ParamModel,
     PipelineModel,
@@ -35,6 +36,7 @@ _BELOW_A_STEP: dict[str, type[BaseModel]] = {
     "retry": RetryModel,
     "with": RegisterModel,
     "loop": LoopModel,
+    "cache": CacheModel,
 }
 _SHAPES = {
     "string_type": "text",

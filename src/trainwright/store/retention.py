@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
 from trainwright.core.states import FINAL_ATTEMPT_STATES, AttemptState, RunState
-from trainwright.store import journal
+from trainwright.store import cache, journal
 from trainwright.store.database import Rows, Value
 from trainwright.store.rows import instant
 
@@ -70,6 +70,7 @@ def remove_run(rows: Rows, run: RunId, now: datetime, actor: str) -> bool:
     if found is None:
         return False
     key: dict[str, Value] = {"run": run}
+    cache.forget_run(rows, run)
     for table in _TABLES:
         rows.write(f"DELETE FROM {table} WHERE run_id = :run", key)  # noqa: S608 - our own names
     rows.write("DELETE FROM run WHERE id = :run", key)

@@ -5,6 +5,7 @@ import math
 from datetime import UTC, datetime
 
 from trainwright.core.artifact import ArtifactKind, Content, GateResult, Input, ModelVersion, Output
+from trainwright.core.cache import CacheMode
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
@@ -50,6 +51,7 @@ def run_values(run: Run) -> dict[str, Value]:
         "finished_at": instant(run.finished_at),
         "stop_asked_by": run.stop_asked_by,
         "revision": run.revision,
+        "cache": run.cache,
     }
 
 
@@ -72,6 +74,7 @@ def run_of(row: Row) -> Run:
         finished_at=_instant(row["finished_at"]),
         stop_asked_by=row["stop_asked_by"],
         revision=row["revision"],
+        cache=CacheMode(row["cache"]),
     )
 
 
@@ -134,6 +137,8 @@ def attempt_values(attempt: Attempt) -> dict[str, Value]:
         "started_at": instant(attempt.started_at),
         "finished_at": instant(attempt.finished_at),
         "params": canonical_json(attempt.params),
+        "key": attempt.key,
+        "reuse": reason_text(attempt.reuse),
     }
 
 
@@ -158,6 +163,8 @@ def attempt_of(row: Row, metrics: dict[str, MetricSummary], ooms: int) -> Attemp
         metrics=metrics,
         params=json.loads(row["params"]),
         ooms=ooms,
+        key=None if row["key"] is None else Digest(row["key"]),
+        reuse=_reason(row["reuse"]),
     )
 
 

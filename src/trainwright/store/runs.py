@@ -13,9 +13,9 @@ from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
 from trainwright.core.run import Attempt, MetricSummary, Run, RunView, StepRun, attempts_of, outputs_of, steps_of
-from trainwright.core.states import AttemptState, ExitClass, RunState
+from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.plan.plan import Plan
-from trainwright.store import journal, registry
+from trainwright.store import cache, journal, registry
 from trainwright.store.database import Row, Rows, Stale, Value
 from trainwright.store.rows import (
     LARGEST,
@@ -170,7 +170,8 @@ def apply(
     """Commit what a turn decided; return the run with its new revision, and the instructions now open.
 
     Raises:
-        Stale: the run was written, or its lease taken, since ``before`` was loaded.
+        Stale: the run was written, or its lease taken, since ``before`` was loaded; or what an attempt is answered with
+            is not remembered any more.
     """
     after = changes.run or before
     values = run_values(after)
@@ -217,10 +218,21 @@ def apply(
     )
     for model in changes.models:
         registry.insert_version(rows, before.project, model, now, before.submitted_by)
+    cache.apply(rows, before.project, changes, now)
     opened = journal.record_changes(rows, before, changes, now)
     if after.state.is_final:
         journal.close_instructions(rows, before.id, now)
     return replace(after, revision=before.revision + 1), opened
+
+
+def cached_steps(rows: Rows, project: ProjectName, since: int) -> dict[RunId, int]:
+    """Return how many steps were answered from memory, of each run from that number on that has any."""
+    found = rows.all(
+        "SELECT s.run_id, count(*) AS count FROM run r JOIN step s ON s.run_id = r.id"
+        " WHERE r.project = :project AND r.number >= :since AND s.state = :cached GROUP BY s.run_id",
+        {"project": project, "since": since, "cached": StepState.CACHED},
+    )
+    return {RunId(row["run_id"]): row["count"] for row in found}
 
 
 def ask_to_stop(rows: Rows, run_id: RunId, actor: str) -> bool:

@@ -35,6 +35,7 @@ CREATE TABLE run (
     revision INTEGER NOT NULL,
     lease_owner TEXT,
     lease_expires_at TEXT,
+    cache TEXT NOT NULL DEFAULT 'auto',
     UNIQUE (project, number)
 );
 CREATE INDEX run_state ON run (project, state);
@@ -72,9 +73,12 @@ CREATE TABLE attempt (
     started_at TEXT,
     finished_at TEXT,
     params TEXT NOT NULL,
+    key TEXT,
+    reuse TEXT,
     UNIQUE (run_id, step, number)
 );
 CREATE INDEX attempt_state ON attempt (state);
+CREATE INDEX attempt_key ON attempt (key) WHERE key IS NOT NULL;
 CREATE TABLE metric (
     attempt_id TEXT NOT NULL REFERENCES attempt (id),
     run_id TEXT NOT NULL,
@@ -226,3 +230,23 @@ CREATE INDEX trigger_event_newest ON trigger_event (project, pipeline, name, seq
 CREATE INDEX trigger_event_state ON trigger_event (project, state);
 CREATE INDEX trigger_event_run ON trigger_event (run_id);
 CREATE INDEX trigger_event_cause ON trigger_event (cause);
+CREATE TABLE cache_entry (
+    project TEXT NOT NULL REFERENCES project (name),
+    key TEXT NOT NULL,
+    label TEXT NOT NULL,
+    run_id TEXT NOT NULL REFERENCES run (id),
+    attempt_id TEXT NOT NULL REFERENCES attempt (id),
+    parts TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    last_used_at TEXT NOT NULL,
+    PRIMARY KEY (project, key)
+);
+CREATE INDEX cache_entry_label ON cache_entry (project, label, created_at);
+CREATE INDEX cache_entry_run ON cache_entry (run_id);
+CREATE TABLE source_imports (
+    sha256 TEXT NOT NULL,
+    reading INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    read_at TEXT NOT NULL,
+    PRIMARY KEY (sha256, reading)
+);

@@ -12,7 +12,7 @@ from trainwright.core.artifact import ArtifactKind, Input
 from trainwright.core.cache import CacheEntry, CacheMode, CachePolicy, Closure
 from trainwright.core.fingerprint import Environment
 from trainwright.core.ids import AttemptId, Digest, RunId
-from trainwright.core.job import CodeTree, Command, JobSpec, Part, Retry
+from trainwright.core.job import Argument, Call, CodeTree, Command, JobSpec, Part, Retry
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -81,9 +81,17 @@ def test_each_part_makes_another_key_and_is_told(other: Mapping[str, str], sente
     assert differences(other, made()) == [sentence]
 
 
+def test_a_function_and_its_arguments_make_the_key() -> None:
+    calls = [Call("a:f"), Call("a:g"), Call("a:f", {"C": Argument(1)}), Call("a:f", {"C": Argument(2)})]
+    made_by = [made(replace(TRAIN, command=Command(call=call))) for call in calls]
+    assert len({key(parts_) for parts_ in made_by}) == 4
+    assert differences(made_by[3], made_by[2]) == ["command changed"]
+
+
 def test_two_whole_trees_differ_in_some_file() -> None:
     mine, other = made(closure=WHOLE), made(closure=replace(WHOLE, tree="sha256:u"))
     assert differences(mine, other) == ["code changed: a file of the tree differs"]
+    assert differences(mine, other, ["a.py differs", "b.md is new"]) == ["code changed: a.py differs, b.md is new"]
 
 
 def test_a_parameter_stands_for_the_values_it_changes() -> None:

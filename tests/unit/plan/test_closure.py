@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from build import content
 from trainwright.core.cache import Closure, Imports
-from trainwright.core.job import CodeTree, Command, Part
+from trainwright.core.job import Call, CodeTree, Command, Part
 from trainwright.plan.closure import SourceTree, TreeFile
 from trainwright.plan.imports import imports_of
 from trainwright.plan.invocation import Invocation, invocation_of
@@ -214,6 +214,7 @@ def test_a_function_of_a_module_has_a_closure_too() -> None:
     tree = source_tree({"steps/__init__.py": "", "steps/prep.py": "import steps.io", "steps/io.py": ""})
     assert list(tree.closure_of_module("steps.prep").modules) == ["steps/__init__.py", "steps/io.py", "steps/prep.py"]
     assert tree.closure_of_module("gone").tree == TREE
+    assert tree.closure(Command(call=Call("steps.prep:fit"))).name == "closure of steps.prep: 3 modules"
 
 
 @given(st.binary(max_size=200))

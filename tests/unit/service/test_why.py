@@ -133,6 +133,14 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
         "no run was started: it would be number 9 in a chain of runs that start one another; 8 are the most",
         "take a run: trigger out of the circle, or pause one: tw trigger pause TRIGGER",
     ),
+    "cache-hit": (
+        {"origin": "r/a/1", "key": "0123456789ab"}, "hit: equal to runs/r/a/1 (key 0123456789ab)", "",
+    ),
+    "cache-miss": ({"cause": "param C 1 → 2"}, "miss: param C 1 → 2", ""),
+    "waiting-for-equal": ({"attempt": "r/a/1"}, "waits for runs/r/a/1, which makes the same", ""),
+    "verifying": (
+        {"origin": "r/a/1", "size": "2Gi"}, "looks whether what runs/r/a/1 made is unaltered (2Gi)", "",
+    ),
     "step-failed": (
         {"step": "a", "cause": "the command crashed with SIGSEGV"},
         "the step a failed: the command crashed with SIGSEGV", "",

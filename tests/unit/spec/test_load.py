@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from trainwright.core.cache import CacheMode, CachePolicy
 from trainwright.core.codec import from_json, to_json
 from trainwright.core.errors import SpecError
 from trainwright.core.job import MemoryGrowth, Retry
@@ -64,6 +65,14 @@ def test_every_key_arrives() -> None:
     assert steps["train"].timeout_s == 5400.0
     assert steps["judge"].baseline_required
     assert steps["register"].stage is Stage.REGISTRATION
+
+
+def test_a_cache_is_a_word_or_a_mapping_and_off_is_a_word() -> None:
+    document = load(step("run: echo\ncache: off") + "  t: {run: echo, cache: {mode: refresh, ttl: 7d}}\n", "f.yaml")
+    assert document.warnings == ()
+    assert document.spec.steps["s"].cache == CachePolicy(CacheMode.OFF)
+    assert document.spec.steps["t"].cache == CachePolicy(CacheMode.REFRESH, 604800.0)
+    assert load(step("run: echo"), "f.yaml").spec.steps["s"].cache == CachePolicy()
 
 
 def test_a_document_survives_json() -> None:
@@ -135,6 +144,12 @@ def test_what_a_retry_means(written: str, meant: Retry) -> None:
             "larger most, as in memory: x2..4Gi",
         ),
         ("run: echo\ntimeout: 0s", "not longer than nothing"),
+        ("run: echo\ncache: of", "did you mean off?"),
+        ("run: echo\ncache: true", "true is not possible here"),
+        ("run: echo\ncache: {tll: 7d}", "unknown key 'tll' in cache: of step s"),
+        ("run: echo\ncache: {ttl: 0s}", "not longer than nothing"),
+        ("run: echo\non_fail: {run: echo, cache: off}", "cache"),
+        ("uses: register\ncache: off\nwith: {model: a.b, name: x}", "uses: register and cache:"),
         ("run: echo\ntimeout: 99999999999999d", "longer than a duration"),
         ("run: echo\ncheck: 5", "not text"),
         ("run: echo\ncheck: ['a > 1', '1 > 0']", "names no metric"),

@@ -30,6 +30,7 @@ def add_to(app: typer.Typer) -> None:
     app.command()(attach)
     app.command()(stop)
     app.command()(retry)
+    app.command()(resume)
     app.command()(wait)
     app.command(hidden=True)(engine)
 
@@ -151,6 +152,37 @@ def retry(
             return 0
         with Interrupts() as interrupts:
             return _follow(app, record, interrupts, json=json)
+
+
+def resume(
+    name: RunName,
+    param: Params = None,
+    *,
+    from_: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="STEP", help="Run this step again and all after it; may be repeated."),
+    ] = None,
+    with_code: Annotated[
+        str, typer.Option("--with-code", help="same (as that run), HEAD (as committed) or WORKTREE (as it is now).")
+    ] = "same",
+    detach: Annotated[bool, typer.Option("-d", "--detach", help="Return at once; prints the run's id.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be taken over and stop.")] = False,
+    json: Json = False,
+) -> int:
+    """Start a new run that takes over from a finished one whatever is equal, and runs the rest."""
+    from trainwright.cli.pipeline import overrides
+    from trainwright.cli.resuming import announce, choice
+    from trainwright.cli.session import session
+    from trainwright.service.resume import resumption
+
+    with (
+        session() as app,
+        resumption(app.context, of_run(name), overrides(param or []), choice(with_code), from_ or ()) as found,
+    ):
+        prepared = announce(app, found, insist=bool(from_))
+        if dry_run:
+            return 0
+        return submit_and_follow(app, prepared, detach=detach, json=json)[1]
 
 
 def wait(

@@ -1,9 +1,9 @@
 """What identifies an experiment; its digest is an address: ``tw show fp:3fa9…``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from trainwright.core.codec import digest_of
+from trainwright.core.codec import digest_of, to_json
 from trainwright.core.ids import Digest
 from trainwright.core.scalar import Plain
 
@@ -70,6 +70,8 @@ class Fingerprint:
         plan: digest of the compiled plan, which holds parameters and pinned data.
         data: name → manifest digest of pinned data.
         seed: the parameter ``seed``; None when the pipeline has none.
+        taken_over: of a run that resumes another: each step whose results were taken from there → the attempt that
+            made them, as far as it was known at submit.
     """
 
     plan: Digest
@@ -79,11 +81,15 @@ class Fingerprint:
     params: Mapping[str, Plain]
     seed: int | None
     hardware: Hardware
+    taken_over: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> Digest:
-        """Return ``sha256:…`` of its canonical JSON."""
-        return Digest(digest_of(self))
+        """Return ``sha256:…`` of its canonical JSON; a run that resumes nothing has none of ``taken_over`` in it."""
+        plain = to_json(self)
+        if not self.taken_over:
+            del plain["taken_over"]
+        return Digest(digest_of(plain))
 
     @property
     def address(self) -> str:

@@ -72,7 +72,7 @@ class Attempt:
     @property
     def origin(self) -> AttemptId | None:
         """Return the attempt that made what this one stands for; None for one that made it itself."""
-        hit = self.reuse is not None and self.reuse.code is ReasonCode.CACHE_HIT
+        hit = self.reuse is not None and self.reuse.code in {ReasonCode.CACHE_HIT, ReasonCode.TAKEN_OVER}
         return AttemptId(str(self.reuse.evidence["origin"])) if hit and self.reuse else None
 
 
@@ -135,6 +135,19 @@ class StepRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """What a run takes over from.
+
+    Attributes:
+        run: a finished one; what is equal in it is not run again.
+        anew: top steps that run in any case, sorted.
+    """
+
+    run: RunId
+    anew: tuple[StepName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a pipeline.
 
@@ -145,6 +158,7 @@ class Run:
         stop_asked_by: who asked it to stop; None when nobody did.
         revision: grows with every write; guards them.
         cache: what was asked for the whole run; a step may be stricter.
+        resumes: what it takes over from; None for a run that stands alone.
     """
 
     id: RunId
@@ -164,6 +178,7 @@ class Run:
     stop_asked_by: str | None = None
     revision: int = 0
     cache: CacheMode = CacheMode.AUTO
+    resumes: Resumed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,12 @@ class Foresight:
         verdict: ``hit``, ``miss``, ``runs`` (it always does), ``unknown`` (depends on a step that runs), or
             ``registers``.
         sentence: why.
+        origin: attempt that made what is there; empty when there is none, or several.
     """
 
     verdict: str
     sentence: str
+    origin: str = ""
 
 
 class Forecast:
@@ -80,7 +82,7 @@ def _foresight(ground: Ground, view: RunView, step: StepRun) -> Foresight:
         return Foresight("unknown", _before(step))
     if attempt.origin is not None and attempt.reuse is not None:
         failed = f"; {step.reason.sentence()}" if step.state is StepState.FAILED and step.reason else ""
-        return Foresight("hit", attempt.reuse.sentence().partition(": ")[2] + failed)
+        return Foresight("hit", attempt.reuse.sentence().partition(": ")[2] + failed, attempt.origin)
     if attempt.reuse is not None:
         return Foresight("miss", str(attempt.reuse.evidence["cause"]))
     if attempt.key is None and attempt.reason is not None:

@@ -5,7 +5,7 @@ project, it waits and then asks again; it never waits for one that merely waits 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainwright.core.artifact import ArtifactKind
@@ -16,7 +16,7 @@ from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
 from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.run import Attempt, RunView
+from trainwright.core.run import Attempt, Resumed, RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState
 from trainwright.core.workload import Decision, Refusal
@@ -159,6 +159,9 @@ class Memory:
         if question is None:
             gone = Reason(ReasonCode.CACHE_MISS, {"cause": "its code is not stored any more"})
             return Missed(attempt.id, None, gone)
+        taken = self._taken_over(question, view.run.resumes, now)
+        if taken is not None:
+            return taken
         mode = question.step.cache.under(view.run.cache)
         if mode is CacheMode.OFF or not cachekey.is_reusable(question.step):
             return Missed(attempt.id, question.key, None)
@@ -173,6 +176,25 @@ class Memory:
         if entry is None:
             return self._unknown(question, near)
         return self._check(question, entry, made, now)
+
+    def _taken_over(
+        self, question: _Question, resumes: Resumed | None, now: datetime
+    ) -> Reused | Missed | Refusal | None:
+        """Return the answer from the run that this one resumes; None when it has none, and memory is to be asked."""
+        if resumes is None:
+            return None
+        if top_of(question.attempt.step) in resumes.anew:
+            return question.missed("asked to run again (resume --from)", refresh=True)
+        with self._database.reading() as rows:
+            made = cache.made_by_run(rows, resumes.run, question.key)
+        if made is None:
+            return None
+        origin = made.attempt.origin or made.attempt.id
+        entry = CacheEntry(self._project, question.key, question.label, resumes.run, origin, question.parts, now, now)
+        answer = self._check(question, entry, made, now)
+        if not isinstance(answer, Reused):
+            return answer
+        return replace(answer, reason=replace(answer.reason, code=ReasonCode.TAKEN_OVER))
 
     def _question(self, ground: Ground, view: RunView, attempt: Attempt) -> _Question | None:
         """Return an attempt with its key; None when its code is not stored any more."""
@@ -227,6 +249,11 @@ class Memory:
         return Reused(
             question.attempt.id, question.key, reason, made.outputs, made.attempt.metrics, made.attempt.params
         )
+
+
+def top_of(step: StepName) -> StepName:
+    """Return the top step that a step is, or lies in."""
+    return StepName(step.partition(".")[0])
 
 
 def _items(view: RunView, name: StepName) -> list[Plain]:

@@ -1,15 +1,15 @@
 """From a checked document to a run in the store: refuse before anything is queued, then one transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trainwright.core.cache import CacheMode
 from trainwright.core.errors import DeniedError
-from trainwright.core.fingerprint import Fingerprint
+from trainwright.core.fingerprint import CodeState, Fingerprint
 from trainwright.core.ids import RunId
 from trainwright.core.job import CodeTree
-from trainwright.core.run import Run, RunView, StepRun, attempts_of, steps_of
+from trainwright.core.run import Resumed, Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.states import RunState, StepState
 from trainwright.lifecycle.job import code_of
@@ -36,11 +36,17 @@ class Prepared:
     Attributes:
         source: the file, as typed.
         folder: it lies in; commands start there.
+        code: what runs, when it is stored already; None = to be captured from ``folder``.
+        resumes: what the run takes over from.
+        taken_over: steps whose results are there already, as foreseen → the attempts that made them.
     """
 
     plan: Plan
     source: str
     folder: Path
+    code: CodeState | None = None
+    resumes: Resumed | None = None
+    taken_over: Mapping[str, str] = field(default_factory=dict)
 
 
 def prepare(
@@ -71,6 +77,16 @@ def prepare(
     where = {name: str(document.positions.get(f"data.{name}", "")) for name in asked}
     plan = compile_plan(document, params, pin(context, asked, folder, where))
     plan = part_of(plan, only) if only else plan
+    refuse_too_much(context, document, plan)
+    return Prepared(plan, source, folder)
+
+
+def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
+    """Let a plan pass whose every step fits on an empty machine.
+
+    Raises:
+        DeniedError: one asks for more than there is.
+    """
     nodes = context.backend.nodes()
     for step in plan.by_path.values():
         reason = never_fits(step.resources, nodes) if step.command is not None else None
@@ -81,7 +97,6 @@ def prepare(
                 where=document.positions.get(f"steps.{step.name}.resources", f"steps.{step.name}"),
                 remedy=reason.remedy(),
             )
-    return Prepared(plan, source, folder)
 
 
 def submit(
@@ -140,6 +155,7 @@ def draft_run(context: Context, prepared: Prepared, fingerprint: Fingerprint, ca
         submitted_at=context.clock.now(),
         submitted_by=context.actor,
         cache=cache,
+        resumes=prepared.resumes,
     )
     steps = (StepRun(run_id, s.name, i, StepState.PENDING) for i, s in enumerate(plan.steps))
     return RunView(run, steps_of(steps), attempts_of(()))
@@ -159,10 +175,11 @@ def take_fingerprint(context: Context, prepared: Prepared) -> Fingerprint:
     seed = plan.params.get("seed")
     return Fingerprint(
         plan=plan.digest,
-        code=capture_code(prepared.folder, context.content, context.environ),
+        code=prepared.code or capture_code(prepared.folder, context.content, context.environ),
         environment=capture_environment(),
         data={d.name: d.content.digest for d in plan.data},
         params=plan.params,
         seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
         hardware=capture_hardware(context.backend.nodes()),
+        taken_over=prepared.taken_over,
     )

@@ -9,8 +9,9 @@ from trainwright.core.cache import CacheEntry, Imports
 from trainwright.core.changes import Changes
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
+from trainwright.core.reasons import ReasonCode
 from trainwright.core.run import Attempt, MetricSummary
-from trainwright.core.states import AttemptState
+from trainwright.core.states import AttemptState, ExitClass, StepState
 from trainwright.store.database import Row, Rows, Stale, Value
 from trainwright.store.rows import attempt_of, instant, metric_of, output_of
 
@@ -62,6 +63,25 @@ def made(rows: Rows, attempt: AttemptId) -> Made | None:
     return Made(attempt_of(row, metrics, 0), {output.name: output.content for output in outputs})
 
 
+def made_by_run(rows: Rows, run: RunId, key: Digest) -> Made | None:
+    """Return what a run's own attempt with this key left behind, if its step passed or only a check stopped it."""
+    row = rows.one(
+        "SELECT a.id FROM attempt a JOIN step s ON s.run_id = a.run_id AND s.name = a.step"
+        " WHERE a.run_id = :run AND a.key = :key AND a.state = :succeeded AND a.exit_class = :ok"
+        " AND (s.state IN (:step_succeeded, :cached) OR s.reason LIKE :gate) ORDER BY a.number DESC LIMIT 1",
+        {
+            "run": run,
+            "key": key,
+            "succeeded": AttemptState.SUCCEEDED.value,
+            "ok": ExitClass.OK.value,
+            "step_succeeded": StepState.SUCCEEDED.value,
+            "cached": StepState.CACHED.value,
+            "gate": f'%"code":"{ReasonCode.GATE_FAILED.value}"%',
+        },
+    )
+    return None if row is None else made(rows, AttemptId(row["id"]))
+
+
 def remember(rows: Rows, new: CacheEntry) -> None:
     """Write an entry in the place of any that has the same key."""
     rows.write(
@@ -92,7 +112,12 @@ def apply(rows: Rows, project: ProjectName, changes: Changes, now: datetime) -> 
         remember(rows, new)
     for attempt in changes.attempts:
         origin = attempt.origin
-        if origin is not None and attempt.key is not None and not use(rows, project, attempt.key, origin, now):
+        if origin is None or attempt.key is None:
+            continue
+        if attempt.reuse is not None and attempt.reuse.code is ReasonCode.TAKEN_OVER:
+            if rows.one("SELECT 1 FROM attempt WHERE id = :id", {"id": origin}) is None:
+                raise Stale(f"attempt {origin}")
+        elif not use(rows, project, attempt.key, origin, now):
             raise Stale(f"cache entry {attempt.key}")
 
 

@@ -9,7 +9,7 @@ from trainwright.core.cache import CacheMode
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
-from trainwright.core.run import Attempt, MetricSummary, Run, StepRun, Tally
+from trainwright.core.run import Attempt, MetricSummary, Resumed, Run, StepRun, Tally
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.store.database import Row, Value
 
@@ -52,6 +52,7 @@ def run_values(run: Run) -> dict[str, Value]:
         "stop_asked_by": run.stop_asked_by,
         "revision": run.revision,
         "cache": run.cache,
+        "resumes": None if run.resumes is None else canonical_json(run.resumes),
     }
 
 
@@ -75,6 +76,7 @@ def run_of(row: Row) -> Run:
         stop_asked_by=row["stop_asked_by"],
         revision=row["revision"],
         cache=CacheMode(row["cache"]),
+        resumes=None if row["resumes"] is None else from_json(Resumed, json.loads(row["resumes"])),
     )
 
 

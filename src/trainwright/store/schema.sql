@@ -36,6 +36,7 @@ CREATE TABLE run (
     lease_owner TEXT,
     lease_expires_at TEXT,
     cache TEXT NOT NULL DEFAULT 'auto',
+    resumes TEXT,
     UNIQUE (project, number)
 );
 CREATE INDEX run_state ON run (project, state);

@@ -141,6 +141,10 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
     "verifying": (
         {"origin": "r/a/1", "size": "2Gi"}, "looks whether what runs/r/a/1 made is unaltered (2Gi)", "",
     ),
+    "taken-over": (
+        {"origin": "r1/a/1", "key": "0123"},
+        "taken over: equal to runs/r1/a/1, which this run resumes (key 0123)", "",
+    ),
     "step-failed": (
         {"step": "a", "cause": "the command crashed with SIGSEGV"},
         "the step a failed: the command crashed with SIGSEGV", "",

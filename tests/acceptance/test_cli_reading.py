@@ -136,7 +136,7 @@ def test_every_way_to_name_a_run(tw):
     assert "no run is called -99" in tw.run("show", "-99", code=4).err
     assert "did you mean tiny?" in tw.run("show", "tinny", code=4).err
     assert "names a step" in tw.run("wait", "-1/train", code=2).err
-    assert tw.run("show", "tiny/train", code=0).out.startswith("✓ succeeded  runs/")
+    assert re.match(r"(✓ succeeded|= cached)  runs/", tw.run("show", "tiny/train", code=0).out)
     assert "several runs" in tw.run("show", "r", code=2).err
 
 

@@ -73,7 +73,7 @@ def environment(state: Path) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("TW_")}
     path = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
     own = {"TW_MACHINE_DIR": str(state / "machine"), "TW_RUNTIME_DIR": runtime_folder()}
-    return {**env, **own, "PATH": path, "PAGE_STATE": str(state), "TW_ACTOR": "reader"}
+    return {**env, **own, "PATH": path, "PAGE_STATE": str(state), "TW_ACTOR": "reader", "COLUMNS": "100"}
 
 
 @pytest.mark.slow

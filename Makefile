@@ -37,6 +37,7 @@ size: ## the base install in a fresh environment: at most 150 MB and 40 packages
 bench: $(VENV)/.dev ## every benchmark, quickly; each prints JSON last
 	$(BIN)/python bench/startup.py --quick
 	$(BIN)/python bench/step_overhead.py --quick
+	$(BIN)/python bench/step_overhead.py --quick --function --imports pandas
 	$(BIN)/python bench/log_overhead.py --quick
 	$(BIN)/python bench/large_graph.py --quick
 

@@ -8,6 +8,11 @@ same run, the same processes started bare, one after another or as many at once 
 CPU is user + system of every process of ours and theirs: this process adopts orphans (child subreaper), so engine,
 supervisor, runners and commands are all reaped and counted here. ``chain_step_cpu_ratio`` leaves out what a run
 costs once (a chain of 50 less a chain of 2), ``start_up_cpu_s`` is that. Prints one JSON object last.
+
+``--function --imports pandas`` measures functions instead: steps that make a tiny table, from a warm interpreter and
+from a fresh one each, and beside them bare forks of a process that has imported pandas and runs the same function.
+Figures are CPU milliseconds a step; what a run costs once is left out: a chain of many steps less a chain of two. The
+warm interpreter is up before, and its own time for each step is counted.
 """
 
 import argparse
@@ -32,7 +37,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer steps and repetitions")
-    quick = parser.parse_args().quick
+    parser.add_argument("--function", action="store_true", help="measure functions, warm and cold")
+    parser.add_argument("--imports", default="pandas", help="modules that the functions import, with commas between")
+    chosen = parser.parse_args()
+    if chosen.function:
+        functions(chosen.imports.split(","), *((20, 3) if chosen.quick else (50, 5)))
+        return
+    quick = chosen.quick
     chain, fan_out, repeats = (20, 60, 1) if quick else (50, 200, 3)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     env = {k: v for k, v in os.environ.items() if not k.startswith("TW_") and k != "PYTHONDONTWRITEBYTECODE"}
@@ -65,6 +76,125 @@ def main() -> None:
         "idle_memory_mb": idle_mb,
     }
     print(json.dumps({"bench": "step_overhead", "figures": {k: round(v, 3) for k, v in figures.items()}}))
+
+
+def functions(modules: list[str], steps: int, repeats: int) -> None:
+    """Measure functions that use ``modules``, warm and cold and as bare forks, interleaved, and print."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TW_") and k != "PYTHONDONTWRITEBYTECODE"}
+    env["OMP_NUM_THREADS"] = "1"
+    rows = []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        lives = Path(name)
+        (lives / "rt").mkdir(mode=0o700)
+        env |= {"TW_RUNTIME_DIR": str(lives / "rt"), "TW_MACHINE_DIR": str(lives / "m"), "TW_WARM": ",".join(modules)}
+        warm_up(lives, modules, env)
+        spent = {}
+        for i in range(repeats):
+            for way in ("warm", "cold"):
+                told = env if way == "warm" else env | {"TW_WARM": "off"}
+                for count in (steps, 2):
+                    spent[count] = chain_of_functions(lives / f"{way}{i}-{count}", modules, told, count)
+                spent[way] = (spent[steps] - spent[2]) / (steps - 2) * 1000
+            forked = subprocess.run(
+                [PYTHON, "-c", FORKS.format(imports=", ".join(modules), function=function_text(modules), count=steps)],
+                env=env | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+                capture_output=True,
+                check=True,
+            )
+            rows.append({"warm": spent["warm"], "cold": spent["cold"], "fork": float(forked.stdout)})
+        end_all()
+    print(json.dumps({"rows": rows}), file=sys.stderr)
+    figures = {
+        "function_ms": statistics.median(r["warm"] for r in rows),
+        "cold_ms": statistics.median(r["cold"] for r in rows),
+        "bare_fork_ms": statistics.median(r["fork"] for r in rows),
+        "function_to_bare_fork": statistics.median(r["warm"] / r["fork"] for r in rows),
+    }
+    print(json.dumps({"bench": "step_overhead_function", "figures": {k: round(v, 3) for k, v in figures.items()}}))
+
+
+FORKS = """
+import {imports}
+import gc, os, resource
+{function}
+tiny()
+gc.freeze()
+def spent():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+before = spent()
+for _ in range({count}):
+    pid = os.fork()
+    if pid == 0:
+        tiny()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+print((spent() - before) / {count} * 1000)
+"""
+
+
+def function_text(modules: list[str]) -> str:
+    """Return a module with the function of each step."""
+    body = 'assert len(pandas.DataFrame({"a": [1, 2, 3]})) == 3' if "pandas" in modules else "pass"
+    return f"import {', '.join(modules)}\ndef tiny():\n    {body}\n"
+
+
+def warm_up(folder: Path, modules: list[str], env: dict) -> None:
+    """Run steps until a warm interpreter listens, and the byte code is there."""
+    deadline = time.monotonic() + 60
+    while not list((folder / "rt").glob("warm-*.sock")):
+        assert time.monotonic() < deadline, "no warm interpreter came up"
+        subprocess.run([TW, "run", "pipeline.yaml"], cwd=chain_folder(folder / "up", modules, 2), env=env, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+
+
+def chain_folder(folder: Path, modules: list[str], steps: int) -> Path:
+    """Make a project whose pipeline is a chain of so many functions."""
+    folder.mkdir(exist_ok=True)
+    (folder / "tiny_step.py").write_text(function_text(modules))
+    lines = ["pipeline: functions", "steps:"]
+    for i in range(steps):
+        lines += [f"  s{i:03d}:", "    call: tiny_step:tiny", f"    warm: [{', '.join(modules)}]"]
+        lines += [f"    depends_on: s{i - 1:03d}"] if i else []
+    (folder / "pipeline.yaml").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def chain_of_functions(folder: Path, modules: list[str], env: dict, steps: int) -> float:
+    """Run a chain; return the CPU seconds of all that took part, those who serve and stay included."""
+    chain_folder(folder, modules, steps)
+    before = cpu_s() + living_cpu_s()
+    subprocess.run([TW, "run", "pipeline.yaml"], cwd=folder, env=env, check=True, capture_output=True)
+    while True:  # runners and engines that are orphans by now
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
+        if not pid and all("supervise" in of_process(p, "cmdline") for p in children(os.getpid())):
+            break
+        time.sleep(0.0 if pid else 0.01)
+    spent = cpu_s() + living_cpu_s() - before
+    shown = json.loads(
+        subprocess.run([TW, "show", "-1", "--json"], cwd=folder, env=env, capture_output=True, check=True).stdout
+    )
+    assert [a["exit_code"] for a in shown["attempts"]] == [0] * steps
+    return spent
+
+
+def living_cpu_s() -> float:
+    """Return user + system seconds of our descendants that live, and of the children that they reaped."""
+    total = 0
+    for pid in children(os.getpid()):
+        total += sum(map(int, of_process(pid, "stat").rpartition(") ")[2].split()[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def of_process(pid: int, name: str) -> str:
+    """Return a file of ``/proc/PID``; empty when the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:
+        return ""
 
 
 def middle(rows: list, ours_: str, floor: str, key: str) -> float:

@@ -176,6 +176,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
                 ledger=settings.ledger,
                 home=settings.home,
                 project=settings.project,
+                warm=settings.warm,
             )
         ),
         clock=clock,
@@ -186,6 +187,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         environ=environ,
         here=here,
         sources_of_code=Sources(database, content, clock),
+        warm=settings.warm,
     )
     return App(settings, context, database)
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 STATE_FOLDER = ".trainwright"
 
+WARM = "numpy,pandas,scipy,sklearn,pyarrow"
+"""Packages that can be forked after their import."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -24,6 +27,8 @@ class Settings:
             because the path of a socket is short (108 bytes) and a project's may be long.
         ledger: folder in which all projects and users of the machine note what they hold (TW_MACHINE_DIR); default
             in /tmp: it has to be one place for everybody, and to be gone after a restart.
+        warm: packages that may be imported ahead of the functions that ask for them (TW_WARM, with commas between;
+            ``off`` for none); default those of tables and numbers, which can be forked.
         debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
     """
 
@@ -33,6 +38,7 @@ class Settings:
     inventory: Path | None
     sockets: Path
     ledger: Path
+    warm: frozenset[str]
     debug: bool
 
 
@@ -46,6 +52,7 @@ def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
         inventory=Path(inventory).expanduser().absolute() if inventory else None,
         sockets=_sockets(environ),
         ledger=Path(environ.get("TW_MACHINE_DIR") or Path(tempfile.gettempdir()) / "trainwright-machine").absolute(),
+        warm=_warm(environ.get("TW_WARM") or WARM),
         debug=environ.get("TW_DEBUG", "") not in {"", "0"},
     )
 
@@ -58,6 +65,10 @@ def find_home(here: Path) -> Path:
             return folder / STATE_FOLDER
     repository = next((folder for folder in upwards if (folder / ".git").exists()), here)
     return repository / STATE_FOLDER
+
+
+def _warm(text: str) -> frozenset[str]:
+    return frozenset() if text == "off" else frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
 def _sockets(environ: Mapping[str, str]) -> Path:

@@ -28,7 +28,8 @@ def supervisors(sockets: Path) -> list[int]:
             continue
         if b"\0supervise\0" + os.fsencode(sockets) in words:
             found.append(pid)
-    return [pid for pid in found if int(tree.stat_fields(pid)[1]) not in found]
+    parents = {pid: fields[1] for pid in found if (fields := tree.stat_fields(pid))}  # some are gone by now
+    return [pid for pid, parent in parents.items() if int(parent) not in found]
 
 
 @pytest.fixture

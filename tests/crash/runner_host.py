@@ -93,11 +93,11 @@ def main() -> None:
         sys.path.remove(HERE)
     original = runner.run
 
-    def run(folder: str, env: Mapping[bytes, bytes]) -> None:
+    def run(folder: str, env: Mapping[bytes, bytes], *_: object) -> None:
         runner.run = original
         run_mortal(folder, env)
 
-    runner.run = run
+    runner.run = run  # type: ignore[assignment]
     if VERB == "supervise":
         who, _, at = plan()
         points = Points(FOLDER, "supervisor", at=at if who == "supervisor" else 0, once=PLAN)

@@ -99,6 +99,7 @@ CODES: Mapping[str, str] = {
     "TW3202": "an alias that only a promotion may move",
     "TW3203": "a model without a passed check cannot be promoted",
     "TW3301": "a step asks for more than there is",
+    "TW3302": "a package that may not be imported ahead of a step",
     "TW3401": "pipelines would start one another for ever",
     "TW3402": "the trigger is paused",
     "TW4001": "no such run",

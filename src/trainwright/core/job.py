@@ -161,6 +161,7 @@ class JobSpec:
         grace_s: seconds between TERM and KILL.
         collections: input that stands for many → its kind and the names of those inputs, in order.
         timeout_s: seconds the command may take; None = for ever.
+        warm: modules that an interpreter may have imported ahead; nothing that the function computes depends on it.
     """
 
     attempt: AttemptId
@@ -181,3 +182,4 @@ class JobSpec:
     timeout_s: float | None = None
     grace_s: float = 10.0
     collections: Mapping[str, Collection] = field(default_factory=dict)
+    warm: tuple[str, ...] = ()

@@ -115,7 +115,7 @@ def step(function: Callable[..., Any] | None = None, /, *, name: str = "", **key
         function: of another module: ``train = tw.step(training.train, out={"model": "model"})``.
         name: of the step; the function's by default.
         keys: of a step as YAML has them: ``out``, ``check``, ``retry``, ``timeout``, ``stage``, ``env``, ``cache``,
-            ``baseline``, ``help``; ``cpu``, ``memory``, ``gpu``, ``gpu_memory`` stand for ``resources``.
+            ``baseline``, ``warm``, ``help``; ``cpu``, ``memory``, ``gpu``, ``gpu_memory`` stand for ``resources``.
     """
     place = caller()
     made = keys_of(keys)

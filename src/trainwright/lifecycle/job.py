@@ -43,6 +43,7 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         timeout_s=step.timeout_s,
         grace_s=GRACE_S,
         collections=collections,
+        warm=step.warm,
     )
 
 

@@ -154,6 +154,7 @@ def _single(scope: Scope, name: str, base: PlannedStep, baseline: str) -> Planne
         skip_code=step.skip_code,
         param_names=params_of(step),
         cache=step.cache,
+        warm=step.warm,
     )
 
 

@@ -122,6 +122,7 @@ class PlannedStep:
         when: conditions that must hold, else it is skipped.
         group: what it stands for; None for an ordinary step.
         skip_code: exit code by which the command says that it has nothing to do; None = there is none.
+        warm: modules that an interpreter may have imported ahead of its function, sorted.
         params: of its sub-pipeline; None at the top, where the run's are meant.
         bound: parameters of its sub-pipeline that each member has a value of its own for: name → where it is.
         folder: of its pipeline file, relative to the folder of the top one.
@@ -147,6 +148,7 @@ class PlannedStep:
     when: tuple[str, ...] = ()
     group: Group | None = None
     skip_code: int | None = None
+    warm: tuple[str, ...] = ()
     params: Mapping[str, Plain] | None = None
     bound: Mapping[str, Part] = field(default_factory=dict)
     folder: str = "."

@@ -1,4 +1,4 @@
-"""``runtime.pyz run FOLDER`` runs an attempt; ``runtime.pyz supervise SOCKET`` forks such runners on demand.
+"""``runtime.pyz run FOLDER`` runs an attempt; ``runtime.pyz supervise SOCKET [MODULES]`` forks such runners on demand.
 
 ``python -c BEGIN runtime.pyz …`` does the same without what Python loads to run an archive, as long as all of ours.
 """
@@ -8,24 +8,24 @@ from __future__ import annotations
 import os
 import sys
 
-_WORDS = 3
+_WORDS = {"run": {2}, "supervise": {2, 3}}
 
 
 def main() -> None:
     """Do what the words say and leave at once: exit 0 whatever came of it, 2 for a wrong call, 1 for a failure."""
-    verb, place = sys.argv[1:] if len(sys.argv) == _WORDS else ("", "")
-    if verb not in {"run", "supervise"}:
-        sys.stderr.write("usage: run FOLDER | supervise SOCKET\n")
+    words = sys.argv[1:]
+    if not words or len(words) not in _WORDS.get(words[0], ()):
+        sys.stderr.write("usage: run FOLDER | supervise SOCKET [MODULES]\n")
         sys.exit(2)
     _close_inherited()
-    if verb == "run":
+    if words[0] == "run":
         from trainwright.runtime.runner import run
 
-        run(place, os.environb)
+        run(words[1], os.environb)
     else:
         from trainwright.runtime.supervisor import supervise
 
-        supervise(place)
+        supervise(*words[1:])
     sys.stderr.flush()
     os._exit(0)  # nothing is left to tidy up, and who waits for us sees the end sooner
 

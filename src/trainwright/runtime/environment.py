@@ -9,7 +9,7 @@ from trainwright.runtime.workspace import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 _OWN = b"TW_"
@@ -72,15 +72,15 @@ def argv(command: dict[str, Any], renderer: Renderer, path: bytes) -> list[bytes
             shell = [b"/bin/sh", b"-e", b"-c"]
         return [*shell, script.encode("utf-8", "surrogateescape")]
     if command.get("call"):
-        return [_find(b"python", path), b"-m", b"trainwright.runtime.call"]
+        return [find(b"python", path), b"-m", b"trainwright.runtime.call"]
     words = [renderer.render(template) for template in command["argv"]]
     if not words:
         raise ValueError("the command is empty")
-    return [_find(words[0], path), *words[1:]]
+    return [find(words[0], path), *words[1:]]
 
 
 def build(
-    order: dict[str, Any], folder: str, inherited: Mapping[bytes, bytes], places: Workspace, renderer: Renderer
+    order: dict[str, Any], folder: str, given: Mapping[bytes, bytes], places: Workspace, renderer: Renderer
 ) -> dict[bytes, bytes]:
     """Return the whole environment of the command.
 
@@ -90,22 +90,46 @@ def build(
         ValueError: see :meth:`Renderer.render`.
     """
     job = order["job"]
-    env = {k: v for k, v in inherited.items() if not k.startswith(_OWN)}
-    first = os.pathsep.join(order.get("path", ())).encode("utf-8", "surrogateescape")
-    rest = env.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin")
-    env[b"PATH"] = first + b":" + rest if first else rest
-    env.update({b"PYTHONUNBUFFERED": b"1", b"PYTHONFAULTHANDLER": b"1", b"PYTHONDONTWRITEBYTECODE": b"1"})
-    env.setdefault(b"OMP_NUM_THREADS", str(max(1, job["resources"]["cpu_milli"] // 1000)).encode())
+    env = inherited(given, order.get("path", ()), job["resources"]["cpu_milli"])
     for name, template in job["env"].items():
         env[name.encode()] = renderer.render(template)
-    library = os.fsencode(order.get("library") or "")
-    if library:
-        known = env.get(b"PYTHONPATH")
-        env[b"PYTHONPATH"] = known + b":" + library if known else library
+    add_library(env, order.get("library") or "")
+    env.update(devices(job["devices"]))
     env.update(_facts(order, folder, places))
     for name, template in job["command"]["refs"].items():
         env[name.encode()] = renderer.render(template)
     return env
+
+
+def inherited(given: Mapping[bytes, bytes], path: Iterable[str], cpu_milli: int) -> dict[bytes, bytes]:
+    """Return what the command has of whoever asked for it, with our defaults.
+
+    Args:
+        given: environment of whoever asked.
+        path: folders put before ``PATH``.
+        cpu_milli: thousandths of a core that the command has.
+    """
+    env = {k: v for k, v in given.items() if not k.startswith(_OWN)}
+    first = os.pathsep.join(path).encode("utf-8", "surrogateescape")
+    rest = env.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin")
+    env[b"PATH"] = first + b":" + rest if first else rest
+    env.update({b"PYTHONUNBUFFERED": b"1", b"PYTHONFAULTHANDLER": b"1", b"PYTHONDONTWRITEBYTECODE": b"1"})
+    env.setdefault(b"OMP_NUM_THREADS", str(max(1, cpu_milli // 1000)).encode())
+    return env
+
+
+def add_library(env: dict[bytes, bytes], library: str) -> None:
+    """Put the folder with ``trainwright`` last on ``PYTHONPATH``; empty for none."""
+    if library:
+        known = env.get(b"PYTHONPATH")
+        env[b"PYTHONPATH"] = known + b":" + os.fsencode(library) if known else os.fsencode(library)
+
+
+def devices(indices: Iterable[int]) -> dict[bytes, bytes]:
+    """Return the variables that show these GPUs and no others."""
+    listed = ",".join(map(str, indices)).encode()
+    # as NVML counts; CUDA's own order is the fastest first
+    return {b"CUDA_VISIBLE_DEVICES": listed, b"CUDA_DEVICE_ORDER": b"PCI_BUS_ID"}
 
 
 def checkpoint_folder(order: dict[str, Any], folder: str) -> str:
@@ -115,7 +139,6 @@ def checkpoint_folder(order: dict[str, Any], folder: str) -> str:
 
 def _facts(order: dict[str, Any], folder: str, places: Workspace) -> dict[bytes, bytes]:
     job = order["job"]
-    devices = ",".join(map(str, job["devices"]))
     facts = {
         "TW_RUN_ID": job["run"],
         "TW_STEP": job["step"],
@@ -126,13 +149,16 @@ def _facts(order: dict[str, Any], folder: str, places: Workspace) -> dict[bytes,
         "TW_CHECKPOINT_DIR": checkpoint_folder(order, folder),
         "TW_INPUTS": plainjson.dumps(places.inputs),
         "TW_OUTPUTS": plainjson.dumps(places.outputs),
-        "CUDA_VISIBLE_DEVICES": devices,
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # as NVML counts; CUDA's own order is the fastest first
     }
     return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in facts.items()}
 
 
-def _find(program: bytes, path: bytes) -> bytes:
+def find(program: bytes, path: bytes) -> bytes:
+    """Return the path of a program.
+
+    Raises:
+        FileNotFoundError: no such program in ``path``.
+    """
     if b"/" in program:
         return program
     for folder in path.split(b":"):

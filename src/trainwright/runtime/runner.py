@@ -28,7 +28,7 @@ from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 POLL_S = 0.05
@@ -58,12 +58,17 @@ class Outcome:
         self.outputs: dict[str, Any] = {}
 
 
-def run(folder: str, env: Mapping[bytes, bytes]) -> None:
+def run(
+    folder: str,
+    env: Mapping[bytes, bytes],
+    start: Callable[[list[bytes], dict[bytes, bytes], int], int] = tree.spawn,
+) -> None:
     """Run the attempt in ``folder`` and write its result; nothing happens when somebody else has taken it.
 
     Args:
         folder: of the attempt.
         env: environment of whoever asked for it.
+        start: starts the command, see ``tree.spawn``.
 
     Raises:
         OSError: the folder cannot be read, or the result cannot be written.
@@ -75,7 +80,7 @@ def run(folder: str, env: Mapping[bytes, bytes]) -> None:
     if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts), durable=False):
         return  # not durable: after a crash of the machine no runner is left to be known
     _reserve(folder)
-    attempt = _Attempt(folder, order, env)
+    attempt = _Attempt(folder, order, env, start)
     outcome = attempt.carry_out()
     _conclude(folder, attempt.result(outcome))
     if order.get("engine"):
@@ -85,10 +90,17 @@ def run(folder: str, env: Mapping[bytes, bytes]) -> None:
 class _Attempt:
     """One attempt under way."""
 
-    def __init__(self, folder: str, order: dict[str, Any], env: Mapping[bytes, bytes]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        order: dict[str, Any],
+        env: Mapping[bytes, bytes],
+        start: Callable[[list[bytes], dict[bytes, bytes], int], int],
+    ) -> None:
         self._folder = folder
         self._order = order
         self._env = env
+        self._start = start
         self._stop = os.path.join(folder, "stop")
         self._job: dict[str, Any] = order["job"]
         self._tree = tree.Tree(b"TW_ATTEMPT_DIR=" + os.fsencode(folder))
@@ -158,7 +170,7 @@ class _Attempt:
         raise_open_files()
         try:
             self._limits.enter()
-            child = tree.spawn(argv, env, log)
+            child = self._start(argv, env, log)
         except OSError as error:
             self._started_at = None
             name = argv[0].decode("utf-8", "backslashreplace")

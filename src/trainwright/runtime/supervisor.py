@@ -3,7 +3,7 @@
 It is single-threaded and has the modules of the runner loaded, so a fork is all a start costs; those that deal with
 content come when the first runner has needed them. It holds nothing that matters: runners are in sessions of their own
 and outlive it, whoever finds it dead starts a runner directly (see ``request``), and it leaves when nobody has asked
-for a while.
+for a while. With modules to import it is a warm interpreter, see ``warm``.
 
 A request is a frame: four bytes of length, then the attempt's folder and the environment of the command as it is
 where the person typed, all separated by NUL. The socket has mode 0600 in a folder of 0700, and peers are checked by
@@ -22,6 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping
+
+    from trainwright.runtime.warm import Warm
 else:
     try:
         import _socket as socket  # the plain module: socket itself loads enum and selectors first
@@ -71,8 +73,12 @@ def is_listening(path: str) -> bool:
     return any(len(f) == 8 and f[7].startswith(mark) and int(f[3], 16) & 0x10000 for f in lines[1:])  # noqa: PLR2004
 
 
-def supervise(path: str) -> None:
+def supervise(path: str, modules: str = "") -> None:
     """Serve requests until nobody asks any more; returns at once when another supervisor serves ``path``.
+
+    Args:
+        path: of the socket.
+        modules: to be imported before, with commas between; when they may not be forked, nothing is served.
 
     Raises:
         OSError: the socket cannot be made.
@@ -84,10 +90,17 @@ def supervise(path: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
+    warm = None
+    if modules:
+        from trainwright.runtime.warm import prepare
+
+        warm = prepare(path, modules.split(","))
+        if warm is None:
+            return
     listener = _listen(path)
     _prepare()
     try:
-        _serve(listener)
+        _serve(listener, lock, warm)
     finally:
         os.unlink(path)
 
@@ -138,7 +151,7 @@ def _reap(*_: object) -> None:
         return
 
 
-def _serve(listener: socket.socket) -> None:
+def _serve(listener: socket.socket, lock: int, warm: Warm | None) -> None:
     listener.settimeout(IDLE_S)
     while True:
         try:
@@ -147,14 +160,16 @@ def _serve(listener: socket.socket) -> None:
             return
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
         try:
-            _answer(listener, peer)
+            if warm is not None and not warm.is_current():
+                return
+            _answer(peer, (listener.fileno(), lock), warm)
         finally:
             peer.close()
         if "trainwright.runtime.content" not in sys.modules:
             _load_content()  # now, and not when it is needed: the file that we come from may be gone by then
 
 
-def _answer(listener: socket.socket, peer: socket.socket) -> None:
+def _answer(peer: socket.socket, ours: tuple[int, ...], warm: Warm | None) -> None:
     try:
         peer.settimeout(_PATIENCE_S)
         if _owner(peer) != os.getuid():
@@ -162,7 +177,7 @@ def _answer(listener: socket.socket, peer: socket.socket) -> None:
         asked = _read(peer)
         pid = os.fork()
         if pid == 0:
-            _become_runner(asked, (listener, peer))
+            _become_runner(asked, (*ours, peer.fileno()), warm)
         peer.sendall(_LENGTH.pack(pid))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"a request failed: {error}\n")
@@ -187,8 +202,14 @@ def _exactly(peer: socket.socket, count: int) -> bytes:
     return b"".join(parts)
 
 
-def _become_runner(asked: bytes, sockets: tuple[socket.socket, ...]) -> None:
-    """Carry out an attempt in the forked child; never returns."""
+def _become_runner(asked: bytes, ours: tuple[int, ...], warm: Warm | None) -> None:
+    """Carry out an attempt in the forked child; never returns.
+
+    Args:
+        asked: the request.
+        ours: descriptors of the supervisor alone: a lock kept here would keep the next one from coming up.
+        warm: what starts functions here; None for an ordinary supervisor.
+    """
     import gc
 
     from trainwright.runtime import runner, tree
@@ -198,8 +219,8 @@ def _become_runner(asked: bytes, sockets: tuple[socket.socket, ...]) -> None:
         gc.enable()
         os.setsid()
         tree.on_end_of_child(None)
-        for one in sockets:
-            one.close()
+        for fd in ours:
+            os.close(fd)
         place, *pairs = asked.split(b"\0")
         folder = os.fsdecode(place)
         env = dict(pair.partition(b"=")[::2] for pair in pairs if pair)
@@ -207,7 +228,7 @@ def _become_runner(asked: bytes, sockets: tuple[socket.socket, ...]) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
-        runner.run(folder, env)
+        runner.run(folder, env, tree.spawn if warm is None else warm.start)
         code = 0
     except BaseException:  # noqa: BLE001 - the top of this process; its log is all there is to tell
         import traceback

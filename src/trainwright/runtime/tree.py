@@ -172,6 +172,14 @@ def on_end_of_child(call: Callable[..., object] | None) -> None:
     signal.signal(signal.SIGCHLD, call or signal.SIG_DFL)
 
 
+def default_signals() -> None:
+    """Deal with signals as an interpreter does that has just started, and block none."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
 def next_signal(seconds: float) -> int:
     """Wait for one of :data:`SIGNALS`; return its number, or 0 after ``seconds``."""
     told = signal.sigtimedwait(SIGNALS, max(seconds, 0.0))

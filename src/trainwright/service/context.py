@@ -34,6 +34,7 @@ class Context:
         actor: who is asking; goes into records and audit.
         sources: URI scheme → source.
         environ: the process's environment, for the tools that capturing calls.
+        warm: packages that may be imported ahead of functions; none when that is switched off.
         here: working directory; relative paths that people type start here.
         sources_of_code: reads captured code trees.
     """
@@ -49,3 +50,4 @@ class Context:
     environ: Mapping[str, str]
     here: Path
     sources_of_code: Sources
+    warm: frozenset[str] = frozenset()

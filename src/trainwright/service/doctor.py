@@ -12,6 +12,7 @@ from trainwright.core.errors import BackendError, Problem
 from trainwright.core.quantity import show_bytes, show_milli
 from trainwright.runtime.limits import find_layout
 from trainwright.runtime.supervisor import is_listening
+from trainwright.runtime.warm import REFUSED_S, refusal_of, socket_name
 from trainwright.service.context import Context
 from trainwright.service.finding import Finding
 from trainwright.service.repair import look_over
@@ -48,6 +49,7 @@ def examine(context: Context, home: Path, sockets: Path, *, deep: bool, repair: 
         _memory_limit(),
         _open_files(),
         _supervisor(sockets),
+        _warm(sockets, context.clock.now().timestamp()),
         database,
     ]
     if not database.ok:  # who needs what cannot be told without it
@@ -159,6 +161,21 @@ def _supervisor(sockets: Path) -> Finding:
         )
     listening = any(is_listening(str(path)) for path in sorted(sockets.glob("*.sock")))
     return Finding("supervisor", ok=True, words="listening" if listening else "not running; the next step starts it")
+
+
+def _warm(sockets: Path, now_s: float) -> Finding:
+    """Tell which interpreters have modules ready for functions, and which cannot be forked."""
+    said = sorted(sockets.glob(refusal_of("*.sock")))
+    try:
+        refusals = [p.read_text(encoding="utf-8") for p in said if now_s - p.stat().st_mtime < REFUSED_S]
+    except OSError:
+        refusals = []
+    if refusals:
+        remedy = "leave the package out of warm:, or ask for one core, so that it starts no threads"
+        return Finding("warm", ok=False, words="; ".join(refusals), remedy=remedy, needed=False)
+    ready = sum(is_listening(str(path)) for path in sockets.glob(socket_name("*")))
+    words = f"{ready} with their imports done" if ready else "none; the first step with warm: starts one"
+    return Finding("warm", ok=True, words=words)
 
 
 def _database(context: Context) -> Finding:

@@ -16,7 +16,7 @@ from trainwright.lifecycle.job import code_of
 from trainwright.plan.cachekey import is_reusable
 from trainwright.plan.compile import compile_plan, data_requests
 from trainwright.plan.part import part_of
-from trainwright.plan.plan import Plan
+from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.sched.round import never_fits
 from trainwright.service.capture.code import capture_code
 from trainwright.service.capture.environment import capture_environment
@@ -69,7 +69,8 @@ def prepare(
 
     Raises:
         SpecError: the document or a parameter is wrong.
-        DeniedError: a rule refuses a parameter, the registration, or resources that no machine here has.
+        DeniedError: a rule refuses a parameter, the registration, a package to import ahead, or resources that no
+            machine here has.
         NotFoundError: a dataset, or a step of ``only``, is unknown.
     """
     params = resolve(document, overrides)
@@ -82,10 +83,10 @@ def prepare(
 
 
 def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
-    """Let a plan pass whose every step fits on an empty machine.
+    """Let a plan pass whose every step fits on an empty machine and imports ahead only what it may.
 
     Raises:
-        DeniedError: one asks for more than there is.
+        DeniedError: one asks for more than there is, or for a package that is not allowed.
     """
     nodes = context.backend.nodes()
     for step in plan.by_path.values():
@@ -97,6 +98,20 @@ def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
                 where=document.positions.get(f"steps.{step.name}.resources", f"steps.{step.name}"),
                 remedy=reason.remedy(),
             )
+        _refuse_unknown_warm(context, document, step)
+
+
+def _refuse_unknown_warm(context: Context, document: Document, step: PlannedStep) -> None:
+    wrong = [name for name in step.warm if name.partition(".")[0] not in context.warm]
+    if wrong and context.warm:
+        allowed = ",".join(sorted(context.warm))
+        raise DeniedError(
+            "TW3302",
+            f"step {step.name} asks for {wrong[0]} to be imported ahead, which is not allowed here",
+            where=document.positions.get(f"steps.{step.name}.warm", f"steps.{step.name}"),
+            why=f"allowed are {allowed}; not every package can be forked after its import",
+            remedy=f"leave it out of warm:, or set TW_WARM={allowed},{wrong[0].partition('.')[0]}",
+        )
 
 
 def submit(

@@ -46,6 +46,17 @@ def clashes_of_call(
     return found
 
 
+def clashes_of_warm(name: str, call: str | None, modules: list[str]) -> list[tuple[str, WrongValueError]]:
+    """Return what is wrong with ``warm:``: key below the step, and why."""
+    if modules and call is None:
+        message = f"step {name} has warm: without call:"
+        why = "only a function can start in an interpreter that is there already"
+        return [("warm", WrongValueError("TW1017", message, why=why, remedy="leave warm: out, or call a function"))]
+    remedy = "write names of modules, as in warm: [pandas, sklearn.linear_model]"
+    wrong = (module for module in modules if not module.isascii() or not _is_dotted(module))
+    return [("warm", WrongValueError("TW1015", f"{show(m)} is not the name of a module", remedy=remedy)) for m in wrong]
+
+
 def _clashes_of_command(
     name: str, given: Mapping[str, object] | None, out: Mapping[str, ArtifactKind]
 ) -> list[tuple[str, WrongValueError]]:

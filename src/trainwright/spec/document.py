@@ -108,6 +108,7 @@ class StepSpec:
         join: what it wants of the steps before it.
         when: conditions of the author, all of which must hold.
         on_fail: what is run when the step has failed.
+        warm: modules that an interpreter may have imported ahead of the function, sorted.
         skip_code: exit code that means "nothing to do"; None = there is none.
     """
 
@@ -136,6 +137,7 @@ class StepSpec:
     when: tuple[str, ...] = ()
     on_fail: "StepSpec | None" = None
     skip_code: int | None = None
+    warm: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

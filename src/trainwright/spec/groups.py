@@ -28,6 +28,7 @@ _NOT_ON_FAIL = (
     "out",
     "check",
     "cache",
+    "warm",
 )
 
 

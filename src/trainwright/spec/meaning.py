@@ -7,7 +7,7 @@ from trainwright.core.cache import CachePolicy
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
-from trainwright.spec.calls import clashes_of_call
+from trainwright.spec.calls import clashes_of_call, clashes_of_warm
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
 from trainwright.spec.findings import Findings, WrongValueError, show
 from trainwright.spec.groups import clashes, fan_out_of, join_of, loop_of
@@ -26,7 +26,7 @@ from trainwright.spec.shape import place, translate
 from trainwright.spec.triggers import triggers_of
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
-_NOT_FOR_REGISTER = ("call", "out", "check", "resources", "retry", "timeout", "env", "baseline", "cache")
+_NOT_FOR_REGISTER = ("call", "out", "check", "resources", "retry", "timeout", "env", "baseline", "cache", "warm")
 _NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER, "skip_code")
 
 
@@ -156,6 +156,7 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         when=when,
         on_fail=_on_fail(path, model, tree, findings),
         skip_code=model.skip_code,
+        warm=tuple(sorted(set(model.warm))),
     )
 
 
@@ -213,6 +214,7 @@ def _clashes_of_file(name: str, path: str, tree: Tree) -> list[tuple[str, WrongV
 
 def _clashes_of_command(name: str, model: StepModel) -> list[tuple[str, WrongValueError]]:
     found = clashes_of_call(name, model.call, model.run is not None, model.with_, model.out)
+    found += clashes_of_warm(name, model.call, model.warm)
     if not model.call and (not model.run or model.run == [""]):
         message = f"step {name} has nothing to do: neither run: nor call: nor uses:"
         remedy = "add run: and a command, call: and a function, or uses: register"

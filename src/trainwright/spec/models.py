@@ -259,6 +259,7 @@ class StepModel(_Model):
         ],
         Empty,
     ] = {}
+    warm: Texts = []
     help: str = ""
     for_each: Annotated[str | list[object] | None, PlainValidator(_for_each), WithJsonSchema(_LIST_OR_NAME)] = None
     matrix: Annotated[

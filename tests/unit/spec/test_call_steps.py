@@ -136,3 +136,35 @@ def test_help_does_not_enter_the_plan() -> None:
         "    out: {model", "    help: x\n    out: {model"
     )
     assert planned("{k: 1}", helped) == planned("{k: 1}")
+
+
+WARM = """\
+pipeline: p
+steps:
+  a: {call: "steps:a", warm: [pandas, sklearn.linear_model, pandas]}
+  b: {call: "steps:b"}
+"""
+
+
+def test_modules_to_import_ahead_are_in_the_plan_and_not_in_the_command() -> None:
+    document = load(WARM, "p.yaml")
+    a, b = compile_plan(document, {}, ()).steps
+    assert (a.warm, b.warm) == (("pandas", "sklearn.linear_model"), ())
+    bare = compile_plan(load(WARM.replace(", warm: [pandas, sklearn.linear_model, pandas]", ""), "p.yaml"), {}, ())
+    assert bare.steps[0].command == a.command
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        ('{run: "true", warm: pandas}', "TW1017"),
+        ('{call: "steps:a", warm: "pandas, numpy"}', "TW1015"),
+        ('{call: "steps:a", warm: ["../pandas"]}', "TW1015"),
+        ('{call: "steps:a", warm: [3]}', "TW1013"),
+        ("{uses: register, with: {model: b.m, name: m}, warm: pandas}", "TW1017"),
+    ],
+)
+def test_modules_to_import_ahead_belong_to_functions_and_are_names(step: str, code: str) -> None:
+    with pytest.raises(SpecError) as refusal:
+        load(f"pipeline: p\nsteps:\n  a: {step}\n  b: {{run: x, out: {{m: model}}}}\n", "p.yaml")
+    assert refusal.value.problem.code == code

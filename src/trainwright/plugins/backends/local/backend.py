@@ -20,8 +20,10 @@ from trainwright.core.job import JobSpec
 from trainwright.core.node import Node
 from trainwright.core.scalar import Plain
 from trainwright.plugins.backends.local import machine, record
+from trainwright.plugins.backends.local.apart import start_apart
 from trainwright.plugins.backends.local.ledger import Lease, Ledger
 from trainwright.plugins.backends.local.settings import LocalSettings
+from trainwright.plugins.backends.local.warm import WarmStart
 from trainwright.plugins.backends.local.watching import Watching
 from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsFiles
 from trainwright.runtime import atomic, bundle, supervisor, tree
@@ -57,6 +59,7 @@ class LocalBackend:
         self._folders: dict[AttemptId, Path] = {}
         self._began: dict[AttemptId, datetime] = {}
         self._children: dict[AttemptId, int] = {}  # runners this very process started, to be reaped
+        self._warm = WarmStart(settings, self._environment, self._adopt)
 
     def folder(self, attempt: AttemptId) -> Path:
         """Return the folder of an attempt.
@@ -96,7 +99,8 @@ class LocalBackend:
             text = canonical_json(order).encode()
             if not atomic.write_new(f"{folder}/job.json", text) and not self._order(folder):
                 atomic.replace(f"{folder}/job.json", text)  # a power cut took the bytes of the first
-            if not os.path.exists(f"{folder}/runner.json"):  # noqa: PTH110 - as above
+            is_taken = os.path.exists(f"{folder}/runner.json")  # noqa: PTH110 - as above
+            if not is_taken and not self._start_warm(job, folder):
                 self._spawn(job.attempt, folder)
         except OSError as error:
             raise BackendError(
@@ -214,6 +218,18 @@ class LocalBackend:
                 self._began[attempt] = known
         return known
 
+    def _start_warm(self, job: JobSpec, folder: str) -> bool:
+        """Have a runner forked by the warm interpreter that the job asks for; tell whether one was."""
+        pid = self._warm.runner(job, folder, self._front()) if job.warm else 0
+        if pid:
+            atomic.append(f"{folder}/spawned", b".")
+            self._watching.add(job.attempt, pid)
+        return bool(pid)
+
+    def _adopt(self, pid: int) -> None:
+        """Reap a process of ours that serves others when it ends."""
+        self._children[AttemptId(f"supervisor {pid}")] = pid
+
     def _spawn(self, attempt: AttemptId, folder: str) -> None:
         """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
         atomic.append(f"{folder}/spawned", b".")
@@ -251,24 +267,12 @@ class LocalBackend:
             return
         self._launched_at = now
         own = bundle.build(os.path.dirname(socket), trainwright.__version__)  # noqa: PTH120 - texts, as in start
-        pid = self._detached([own, "supervise", socket], f"{socket.removesuffix('.sock')}.log")
-        self._children[AttemptId(f"supervisor {pid}")] = pid
+        self._adopt(self._detached([own, "supervise", socket], f"{socket.removesuffix('.sock')}.log"))
 
     def _detached(self, words: list[str], log: str) -> int:
         """Start the runtime in a session of its own; return its pid."""
-        return os.posix_spawn(
-            self._settings.python,
-            [self._settings.python, "-I", "-S", "-B", "-c", bundle.BEGIN, *words],
-            self._environment,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
-            ],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=[signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD],
-        )
+        argv = (self._settings.python, "-I", "-S", "-B", "-c", bundle.BEGIN, *words)
+        return start_apart(argv, self._environment, log)
 
     def _socket(self, library: str) -> str | None:
         """Return where the supervisor of this version of the runtime listens."""

@@ -17,6 +17,7 @@ class LocalSettings:
         sockets: private folder for the supervisor's socket; without one every runner is a fresh interpreter.
         home: state folder; an engine of it is called back to life by an attempt that ends after its engine died.
         project: that such an engine works for.
+        warm: packages that may be imported ahead of the functions that ask for them; none switches that off.
         ledger: folder of the machine-wide ledger; without one other projects are not seen.
     """
 
@@ -29,6 +30,7 @@ class LocalSettings:
     ledger: Path | None = None
     home: Path | None = None
     project: str = ""
+    warm: frozenset[str] = frozenset()
 
     def variables(self) -> dict[str, str]:
         """Return the variables with which an engine of this very place is started."""
@@ -38,4 +40,8 @@ class LocalSettings:
             "TW_RUNTIME_DIR": self.sockets,
             "TW_MACHINE_DIR": self.ledger,
         }
-        return {"TW_PROJECT": self.project, **{k: str(v.absolute()) for k, v in places.items() if v is not None}}
+        return {
+            "TW_PROJECT": self.project,
+            "TW_WARM": ",".join(sorted(self.warm)) or "off",
+            **{k: str(v.absolute()) for k, v in places.items() if v is not None},
+        }

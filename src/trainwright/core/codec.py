@@ -89,6 +89,9 @@ def _shape(value: Any) -> Any:
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_shape)
 
 
+_EMPTY: Mapping[type, str] = {dict: "{}", tuple: "[]", list: "[]"}
+
+
 def encode_float(value: float) -> float | str:
     """Return ``value``, or its word when JSON has no number for it."""
     if math.isfinite(value):
@@ -103,6 +106,8 @@ def decode_float(value: float | str) -> float:
 
 def canonical_json(value: Any) -> str:
     """Return the one text of a value: sorted keys, no spaces, UTF-8 unescaped, no bare NaN."""
+    if not value and value.__class__ in _EMPTY:  # most columns of most records
+        return _EMPTY[value.__class__]
     try:
         return _ENCODER.encode(value)
     except ValueError:  # NaN or infinity somewhere: the slow way turns it into its word

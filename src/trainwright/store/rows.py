@@ -29,6 +29,8 @@ def number(value: float) -> float | None:
 
 def reason_text(reason: Reason | None) -> str | None:
     """Return a reason as JSON."""
+    if reason is not None and not reason.evidence:
+        return f'{{"code":"{reason.code.value}","evidence":{{}}}}'  # what most reasons are, without the encoder
     return None if reason is None else canonical_json(reason)
 
 

@@ -30,6 +30,7 @@ from pathlib import Path
 
 PYTHON = sys.executable
 TW = str(Path(PYTHON).parent / "tw")
+SHOW = [TW, "show", "-1", "--json", "--limit", "1000"]
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -174,9 +175,7 @@ def chain_of_functions(folder: Path, modules: list[str], env: dict, steps: int) 
             break
         time.sleep(0.0 if pid else 0.01)
     spent = cpu_s() + living_cpu_s() - before
-    shown = json.loads(
-        subprocess.run([TW, "show", "-1", "--json"], cwd=folder, env=env, capture_output=True, check=True).stdout
-    )
+    shown = json.loads(subprocess.run(SHOW, cwd=folder, env=env, capture_output=True, check=True).stdout)
     assert [a["exit_code"] for a in shown["attempts"]] == [0] * steps
     return spent
 
@@ -230,9 +229,7 @@ def ours(folder: Path, text: str, env: dict, steps: int) -> dict:
     wall = time.perf_counter() - began
     end_all()
     spent = cpu_s() - before
-    shown = json.loads(
-        subprocess.run([TW, "show", "-1", "--json"], cwd=folder, env=env, capture_output=True, check=True).stdout
-    )
+    shown = json.loads(subprocess.run(SHOW, cwd=folder, env=env, capture_output=True, check=True).stdout)
     codes = [a["exit_code"] for a in shown["attempts"]]
     assert codes == [0] * (steps + 1), codes
     made = shown["outputs"][0]

@@ -16,7 +16,6 @@ from trainwright.core.scalar import Plain
 from trainwright.service.checked import load
 from trainwright.service.nearest import did_you_mean
 from trainwright.spec.document import Document
-from trainwright.spec.traced import document_of
 
 LARGEST_BYTES = 2**20
 """Of a pipeline file; whatever is larger was not meant to be one."""
@@ -70,6 +69,8 @@ def drawn_document(traced: Mapping[str, Any], path: Path, kept: Path | None = No
     Raises:
         NotFoundError, SpecError: see ``read_document``.
     """
+    from trainwright.spec.traced import document_of  # noqa: PLC0415 - YAML that is known needs none of the checking
+
     return _with_warnings(_with_subs(document_of(traced), path, (), kept))
 
 

@@ -203,3 +203,10 @@ def test_overrides_keep_types_siblings_and_the_file(project):
     refused = project.run("validate", "nested.yaml", "-p", "opt.nmae=sgd", code=2)
     assert "opt.name?" in refused.err
     assert path.read_bytes() == before
+
+
+def test_a_parameter_that_is_no_utf8_is_refused_in_words(tmp_path):
+    with Shell(tmp_path / "p") as tw:
+        tw.write("p.yaml", "pipeline: p\nparams: {a: x}\nsteps: {s: {run: 'true'}}\n")
+        done = tw.shell(r"tw run p.yaml -p $'a=\xff'")
+        assert (done.returncode, done.stderr.splitlines()[0]) == (2, r"error[TW2002]: -p 'a=\udcff' is not UTF-8 text")

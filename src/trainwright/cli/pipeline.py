@@ -161,6 +161,8 @@ def overrides(pairs: list[str]) -> dict[str, str]:
 
     found: dict[str, str] = {}
     for pair in pairs:
+        if not pair.isprintable() and "\udc80" <= max(pair) <= "\udcff":  # how Python shows bytes that are no UTF-8
+            raise SpecError("TW2002", f"-p {pair!a} is not UTF-8 text", remedy="write it as UTF-8")
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise SpecError("TW2002", f"-p {pair} is not of the form NAME=VALUE", remedy="write -p C=0.5")

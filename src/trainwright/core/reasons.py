@@ -168,7 +168,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
         "take a run: trigger out of the circle, or pause one: tw trigger pause TRIGGER",
     ),
     ReasonCode.CACHE_HIT: Entry("hit: equal to runs/{origin} (key {key})"),
-    ReasonCode.TAKEN_OVER: Entry("taken over: equal to runs/{origin}, which this run resumes (key {key})"),
+    ReasonCode.TAKEN_OVER: Entry("taken over from runs/{resumed}: equal to runs/{origin} (key {key})"),
     ReasonCode.CACHE_MISS: Entry("miss: {cause}"),
     ReasonCode.WAITING_FOR_EQUAL: Entry("waits for runs/{attempt}, which makes the same"),
     ReasonCode.VERIFYING: Entry("looks whether what runs/{origin} made is unaltered ({size})"),

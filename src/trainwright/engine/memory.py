@@ -194,7 +194,8 @@ class Memory:
         answer = self._check(question, entry, made, now)
         if not isinstance(answer, Reused):
             return answer
-        return replace(answer, reason=replace(answer.reason, code=ReasonCode.TAKEN_OVER))
+        told = {**answer.reason.evidence, "resumed": resumes.run}
+        return replace(answer, reason=Reason(ReasonCode.TAKEN_OVER, told))
 
     def _question(self, ground: Ground, view: RunView, attempt: Attempt) -> _Question | None:
         """Return an attempt with its key; None when its code is not stored any more."""

@@ -142,8 +142,8 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
         {"origin": "r/a/1", "size": "2Gi"}, "looks whether what runs/r/a/1 made is unaltered (2Gi)", "",
     ),
     "taken-over": (
-        {"origin": "r1/a/1", "key": "0123"},
-        "taken over: equal to runs/r1/a/1, which this run resumes (key 0123)", "",
+        {"origin": "r1/a/1", "key": "0123", "resumed": "r2"},
+        "taken over from runs/r2: equal to runs/r1/a/1 (key 0123)", "",
     ),
     "step-failed": (
         {"step": "a", "cause": "the command crashed with SIGSEGV"},

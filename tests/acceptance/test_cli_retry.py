@@ -110,3 +110,71 @@ def test_g04_an_engine_killed_amid_a_retry_loses_nothing(tw):
     tw.run("wait", "-1", code=0)
     assert traced(tw).count("m2") == 2
     assert traced(tw)[-1] == "collect"
+
+
+PART = """
+pipeline: part
+params: {n: {type: int}}
+steps:
+  make:
+    run: |
+      echo make-${{ params.n }} >> "$TRACE"
+      echo '["a", "b", "c"]' > ${{ out.items }}
+    out: {items: value}
+  work:
+    for_each: make.items
+    run: |
+      echo ${{ each.value }}-${{ params.n }} >> "$TRACE"
+      test ${{ each.value }}-${{ params.n }} != b-1 -o -e "$TRACE.mended"
+      echo 1 > ${{ out.x }}
+    out: {x: value}
+"""
+
+NEST = """
+pipeline: nest
+steps:
+  nest:
+    for_each: [0, 1, 2]
+    uses: ./part.yaml
+    with: {n: each.value}
+"""
+
+
+def test_g04_within_a_nested_file_only_the_member_that_failed_runs_again(tw):
+    tw.write("part.yaml", PART)
+    tw.write("nest.yaml", NEST)
+    tw.run("run", "nest.yaml", "--cache", "off", code=1)
+    before = traced(tw)
+    assert len(before) == 3 * 4
+    allow(tw, "mended")
+    told = tw.run("retry", "-1", code=0)
+    assert traced(tw)[len(before) :] == ["b-1"]
+    assert "9 times nest.N.work.N/x" in told.out
+    assert len([line for line in tw.run("show", "-1").out.splitlines() if line.startswith("made")]) == 3 * 4
+
+
+def test_a_retried_fan_out_that_is_stopped_ends_and_what_stood_stands(tw):
+    fan = """
+pipeline: held
+steps:
+  work:
+    for_each: [a, b, c]
+    parallel: 1
+    run: |
+      echo ${{ each.value }} >> "$TRACE"
+      test ${{ each.value }} = a || exit 0
+      until test ! -e "$TRACE.hold"; do sleep 0.02; done
+      exit 3
+"""
+    tw.write("held.yaml", fan)
+    tw.run("run", "held.yaml", code=1)
+    allow(tw, "hold")
+    tw.run("retry", "-1", "-d", code=0)
+    until(lambda: traced(tw).count("a") == 2, "the second attempt")
+    tw.run("stop", "-1", code=0)
+    tw.run("wait", "-1", "--timeout", "30s", code=1)
+    shown = tw.run("show", "-1").out
+    assert "2/3 ✓ 1 ■" in shown
+    (tw.folder.parent / "trace.hold").unlink()
+    tw.run("retry", "-1", code=1)
+    assert traced(tw) == ["a", "b", "c", "a", "a"]

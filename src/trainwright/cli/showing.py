@@ -126,7 +126,7 @@ def _show_steps(
         for gate in step.gates:
             output.put(f"gate {step.name}: {gate_line(gate)}")
     made_by: dict[str, list[Output]] = {}
-    for made in view.outputs:
+    for made in view.made():
         made_by.setdefault(made.step, []).append(made)
     for made in (made for step in shown for made in made_by.get(step.name, ())):
         size = show_bytes(made.content.size_bytes)

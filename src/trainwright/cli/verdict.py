@@ -70,7 +70,7 @@ def _show_made(view: RunView, plan: Plan) -> None:
         output.put(f"  reused: {shown} ({len(reused)} of {len(view.steps)} steps); --cache refresh runs them again")
     registered = {s.registration.source.step for s in plan.by_path.values() if s.registration}
     made_by: dict[tuple[StepName, str], list[Output]] = {}
-    for made in view.outputs:
+    for made in view.made():
         if made.step not in registered:
             made_by.setdefault((plan.path(made.step), made.name), []).append(made)
     for several in made_by.values():
@@ -89,7 +89,8 @@ def _made(view: RunView, outputs: list[Output]) -> str:
     if len(outputs) == 1:
         return f"{first.address}  {first.kind}, {files} file(s), {size}"
     group = first.step.partition(".")[0]
-    what = f"{len(outputs):,} times {first.step.rpartition('.')[0]}.N/{first.name}"
+    pattern = ".".join("N" if part.isdecimal() else part for part in first.step.split("."))
+    what = f"{len(outputs):,} times {pattern}/{first.name}"
     return f"{what}  {first.kind}, {files} file(s), {size}: tw show {view.run.id}/{group}"
 
 

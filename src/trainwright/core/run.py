@@ -1,6 +1,6 @@
 """What happened: runs, their steps, and the attempts at them. Records, never rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -215,6 +215,10 @@ class RunView:
         """Return what the last attempt at a step published under that name, or None."""
         number = self.steps[step].attempts
         return self.outputs.get((attempt_id(self.run.id, step, number), name))
+
+    def made(self) -> Iterator[Output]:
+        """Yield what the last attempts at all steps published: what an earlier one left counts no more."""
+        return (o for o in self.outputs if o.attempt == attempt_id(self.run.id, o.step, self.steps[o.step].attempts))
 
 
 def steps_of(steps: Iterable[StepRun]) -> Records[StepName, StepRun]:

@@ -4,10 +4,10 @@ Steps that failed or were cancelled begin anew, and so does everything after the
 collected a part of the results has to collect all. What succeeded before them stands.
 """
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 from trainwright.core.ids import StepName
-from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView, StepRun, Tally
 from trainwright.core.states import StepState
 from trainwright.lifecycle.turn import counted
@@ -44,14 +44,29 @@ def again(plan: Plan, view: RunView) -> Again:
                 anew[other] = f"comes after {name}"
                 todo.append(other)
     steps = {name: _anew(view.step(name)) for name in anew}
+    whole = {name for name in anew if view.step(name).tally and _whole(plan, view, name, anew)}
     for name in anew:
-        whole = any(within(path, name) in anew for path in plan.step(name).needs)
-        if view.step(name).tally is not None and not whole:
+        if view.step(name).tally is not None and name not in whole:
             steps[name] = _group(plan, view, name, steps)
-    leaves = [s for s in view.steps if s.tally is None]
-    why = {s.name: anew[s.name] for s in leaves if s.name in anew}
-    stands = tuple(s.name for s in leaves if s.name not in anew and s.state.is_success)
+    lost = {s.name for s in view.steps if any(above in whole for above in _around(view, s.name))}
+    shown = [s for s in view.steps if s.name not in lost and (s.tally is None or s.name in whole)]
+    why = {s.name: anew[s.name] for s in shown if s.name in anew}
+    stands = tuple(s.name for s in shown if s.name not in anew and s.state.is_success)
     return Again(tuple(steps.values()), why, stands)
+
+
+def _whole(plan: Plan, view: RunView, name: StepName, anew: Container[StepName]) -> bool:
+    """Tell whether a group begins from nothing: something that it or a group around it needs is made again."""
+    inner = (name, *_around(view, name))
+    return any(within(path, group) in anew for group in inner for path in plan.step(group).needs)
+
+
+def _around(view: RunView, name: StepName) -> Iterator[StepName]:
+    """Yield the groups around a step, from the inside."""
+    parent = view.step(name).parent
+    while parent is not None:
+        yield parent
+        parent = view.step(parent).parent
 
 
 def _fault(step: StepRun) -> str:
@@ -91,20 +106,17 @@ def _anew(step: StepRun) -> StepRun:
 
 
 def _group(plan: Plan, view: RunView, name: StepName, steps: dict[StepName, StepRun]) -> StepRun:
-    """Return a group that is under way again, its members counted as they will stand."""
+    """Return a group that is to go on, its members counted as they will stand: its tally says that it does."""
     group, tally = plan.step(name).group, view.step(name).tally
     if group is None or tally is None:
         raise ValueError(f"{name} is no group")
     fresh = Tally(tally.total)
     if group.kind is GroupKind.LOOP:
-        done = tally.begun - 1
+        done = tally.begun - (StepName(f"{name}.{tally.begun - 1}") in steps)
         fresh = Tally(tally.total, begun=tally.begun, started=done, succeeded=done)
     elif group.kind is GroupKind.ONCE:
         fresh = Tally(tally.total, begun=tally.total)
         inner = [within(s.name, StepName(f"{name}.")) for s in group.body]
         for member in (view.step(n) for n in inner if n not in steps):
             fresh = counted(fresh, member.state)
-    reason = Reason(ReasonCode.RUNNING)
-    return replace(
-        steps[name], state=StepState.RUNNING, reason=reason, started_at=view.step(name).started_at, tally=fresh
-    )
+    return replace(steps[name], started_at=view.step(name).started_at, tally=fresh)

@@ -42,6 +42,9 @@ class ListRead:
 
 def begin_group(turn: Turn, planned: PlannedStep, group: Group, step: StepRun, begin: Begin) -> None:
     """Make the members of a group that may begin; one whose list is not known yet waits for it to be read."""
+    if step.tally is not None:
+        _reopen(turn, group, step, begin)
+        return
     match group.kind:
         case GroupKind.EACH if group.items is None:
             reason = Reason(ReasonCode.READING_LIST, {"output": group.over.name if group.over else ""})
@@ -58,6 +61,15 @@ def begin_group(turn: Turn, planned: PlannedStep, group: Group, step: StepRun, b
                 turn.put(_member(turn, step, name))
             for name in names:
                 turn.consider(name)
+
+
+def _reopen(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
+    """Let a group go on in a run that is tried again: the members that stand are kept."""
+    _open(turn, step, step.tally or Tally(0))
+    if group.kind is not GroupKind.EACH:
+        for member in list(_members_of(turn, group, step)):
+            turn.consider(member.name)
+    follow_group(turn, group, turn.step(step.name), begin)
 
 
 def take_list(turn: Turn, read: ListRead, begin: Begin) -> None:
@@ -85,8 +97,9 @@ def follow_group(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
     if group.kind is GroupKind.LOOP:
         _follow_loop(turn, group, step, begin)
         return
-    stopping = turn.run.stop_asked_by is not None
-    while not stopping and _may_begin(group, tally):
+    if turn.run.stop_asked_by is not None:
+        tally = _all_counted(turn, group, step, tally)
+    while _may_begin(group, tally):
         member = turn.step(StepName(f"{step.name}.{tally.begun}"))
         tally = replace(tally, begun=tally.begun + 1)
         if member.state.is_final:  # it stands from before the run was tried again
@@ -98,6 +111,21 @@ def follow_group(turn: Turn, group: Group, step: StepRun, begin: Begin) -> None:
     if tally.ended >= tally.total:
         state, reason = _verdict(turn, group, turn.step(step.name), tally)
         turn.end(step.name, state, reason)
+
+
+def _all_counted(turn: Turn, group: Group, step: StepRun, tally: Tally) -> Tally:
+    """Return the tally of a group that begins no more members: those that stand from before count as over."""
+    if tally.begun == tally.total:
+        return tally
+    tally = Tally(tally.total, begun=tally.total)
+    turn.put(replace(step, tally=tally))
+    for member in list(_members_of(turn, group, turn.step(step.name))):
+        if member.state.is_final:
+            tally = counted(tally, member.state)
+        elif member.state is StepState.RUNNING:
+            tally = replace(tally, started=tally.started + 1)
+    turn.put(replace(step, tally=tally))
+    return tally
 
 
 def _may_begin(group: Group, tally: Tally) -> bool:
@@ -127,7 +155,8 @@ def _member(turn: Turn, group: StepRun, name: StepName, item: Plain = None) -> S
 
 def _open(turn: Turn, step: StepRun, tally: Tally) -> None:
     reason = Reason(ReasonCode.RUNNING)
-    turn.put(replace(step, state=StepState.RUNNING, started_at=turn.now, reason=reason, tally=tally))
+    started_at = step.started_at or turn.now
+    turn.put(replace(step, state=StepState.RUNNING, started_at=started_at, reason=reason, tally=tally))
 
 
 def _verdict(turn: Turn, group: Group, step: StepRun, tally: Tally) -> tuple[StepState, Reason]:

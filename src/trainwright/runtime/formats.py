@@ -90,7 +90,20 @@ def check_value(path: str) -> None:
     if os.stat(path).st_size > LARGEST_VALUE_BYTES:
         message = f"it has more than the {LARGEST_VALUE_BYTES} bytes of a value"
         raise RefusedValue(message, "declare it as another kind, such as file")
-    load_json(path)
+    _refuse_half_characters(load_json(path), path)
+
+
+def _refuse_half_characters(value: Any, path: str) -> None:
+    r"""Refuse texts with one half of a surrogate pair, ``"\ud800"``: no file, command or database can hold them."""
+    with open(path, "rb") as file:
+        if b"\\ud" not in file.read().lower():
+            return
+    try:
+        _text(value).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        message = f"{os.path.basename(path)} has a text with {half}, one half of a character"
+        raise RefusedValue(message, "write whole characters, as UTF-8 or as both halves") from error
 
 
 def save_pickle(value: Any, path: str, project: str) -> None:

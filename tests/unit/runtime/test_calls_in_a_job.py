@@ -76,6 +76,7 @@ def test_what_goes_wrong_ends_with_code_one(bench: Any, bare: str) -> None:
     [
         ("echo '[1' > ../outputs/x", "x is not as declared: x is no JSON"),
         ("echo NaN > ../outputs/x", "x is no JSON: nan is not JSON"),
+        ("printf '[\"\\\\ud800\"]' > ../outputs/x", r"x has a text with \ud800, one half of a character"),
         ("mkdir ../outputs/x", "it is a folder, and a value is one file of JSON"),
     ],
 )

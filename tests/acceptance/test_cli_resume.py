@@ -152,3 +152,47 @@ def test_g04_a_resumed_run_whose_engine_is_killed_goes_on(tw):
     (tw.folder.parent / "trace.go").touch()
     tw.run("wait", "2", code=0)
     assert traced(tw) == ["list", "m1", "m2", "m3", "m2", "collect"]
+
+
+def test_from_takes_over_an_empty_list_and_leaves_skipped_what_is_skipped(tw):
+    tw.write(
+        "gate.yaml",
+        """
+        pipeline: gate
+        params: {x: 1}
+        steps:
+          list:
+            run: echo '[]' > ${{ out.items }}
+            out: {items: value}
+          each_one:
+            for_each: list.items
+            run: echo ${{ each.value }} > ${{ out.part }}
+            out: {part: file}
+          rare:
+            when: "params.x > 1"
+            run: echo rare > ${{ out.text }}
+            out: {text: file}
+          last:
+            when: none_failed
+            depends_on: rare
+            run: ls ${{ each_one.part }} > ${{ out.text }}
+            out: {text: file}
+        """,
+    )
+    tw.run("run", "gate.yaml", code=0)
+    assert "cache rare: skipped: because params.x > 1 does not hold" in tw.run("plan", "gate.yaml", code=0).out
+    said = tw.run("resume", "-1", "--from", "last", code=0).err
+    assert "reused:  each_one, it has no members" in said
+    assert "skipped: rare, because params.x > 1 does not hold" in said
+    assert "again:  each_one, asked to run again (resume --from)" in tw.run("resume", "1", "--from", "each_one").err
+
+
+@pytest.mark.parametrize("code", ["WORKTREE", "HEAD"])
+def test_in_another_folder_other_code_is_not_found_and_the_remedy_says_where_to_call_it(tw, code):
+    tw.shell("git init -q . && git add -A && git -c user.name=a -c user.email=a@b.example commit -qm one")
+    tw.run("run", "chain.yaml", code=1)
+    elsewhere = tw.folder / "sub"
+    elsewhere.mkdir()
+    (elsewhere / "note").touch()
+    said = tw.run("resume", "-1", "--with-code", code, cwd=elsewhere, code=4)
+    assert "call it in the folder in which the run was started" in said.err

@@ -11,6 +11,9 @@ from trainwright.engine.forecast import Foresight
 from trainwright.service.resume import CodeChoice, Resumption
 from trainwright.service.submit import Prepared
 
+_HEADS = {"hit": "reused:  ", "skipped": "skipped: "}
+"""What does not run, by the word on it; everything else runs again."""
+
 
 def choice(word: str) -> CodeChoice:
     """Return the code that ``--with-code`` names.
@@ -43,7 +46,7 @@ def announce(app: App, found: Resumption, *, insist: bool) -> Prepared:
     foreseen = app.foresee(prepared, CacheMode.AUTO)
     anew = set(prepared.resumes.anew if prepared.resumes else ())
     for name, one in foreseen.items():
-        output.say(f"{'reused' if one.verdict == 'hit' else 'again'}:  {name}, {_why(one)}")
+        output.say(f"{_HEADS.get(one.verdict, 'again:  ')}{name}, {_why(one)}")
     if insist:
         _refuse_mixture(prepared, foreseen, anew)
     origins = {name: f"runs/{one.origin}" for name, one in foreseen.items() if one.verdict == "hit" and one.origin}
@@ -51,9 +54,7 @@ def announce(app: App, found: Resumption, *, insist: bool) -> Prepared:
 
 
 def _why(one: Foresight) -> str:
-    if one.verdict == "hit":
-        return one.sentence
-    return {"unknown": one.sentence, "registers": "a registration is never taken over"}.get(one.verdict, one.sentence)
+    return "a registration is never taken over" if one.verdict == "registers" else one.sentence
 
 
 def _refuse_mixture(prepared: Prepared, foreseen: dict[str, Foresight], anew: set[StepName]) -> None:
@@ -65,7 +66,7 @@ def _refuse_mixture(prepared: Prepared, foreseen: dict[str, Foresight], anew: se
         if name not in before | anew:
             before.add(name)
             todo.extend(prepared.plan.step(name).needs)
-    changed = sorted(name for name in before if foreseen[name].verdict != "hit")
+    changed = sorted(name for name in before if foreseen[name].verdict not in _HEADS)
     if changed:
         raise ConflictError(
             "TW5303",

@@ -25,8 +25,8 @@ class Foresight:
     """What one step would do.
 
     Attributes:
-        verdict: ``hit``, ``miss``, ``runs`` (it always does), ``unknown`` (depends on a step that runs), or
-            ``registers``.
+        verdict: ``hit``, ``miss``, ``runs`` (it always does), ``unknown`` (depends on a step that runs),
+            ``skipped``, or ``registers``.
         sentence: why.
         origin: attempt that made what is there; empty when there is none, or several.
     """
@@ -76,6 +76,8 @@ def _foresight(ground: Ground, view: RunView, step: StepRun) -> Foresight:
     attempt = view.latest(step.name)
     if planned.registration is not None:
         return Foresight("registers", "a registration is never cached")
+    if step.state is StepState.SKIPPED and step.reason is not None and attempt is None:
+        return Foresight("skipped", step.reason.sentence().removeprefix("was skipped "))
     if planned.group is not None and step.tally is not None:
         return _of_group(view, step)
     if attempt is None:
@@ -92,6 +94,10 @@ def _foresight(ground: Ground, view: RunView, step: StepRun) -> Foresight:
 
 
 def _of_group(view: RunView, step: StepRun) -> Foresight:
+    if view.run.resumes is not None and step.name in view.run.resumes.anew:
+        return Foresight("miss", "asked to run again (resume --from)")
+    if step.tally is not None and not step.tally.total:
+        return Foresight("hit", "it has no members")
     members = [s for s in view.steps if s.name.startswith(f"{step.name}.")]
     made = [a for member in members if (a := view.latest(member.name)) is not None]
     hits = sum(attempt.origin is not None for attempt in made)
@@ -99,7 +105,5 @@ def _of_group(view: RunView, step: StepRun) -> Foresight:
 
 
 def _before(step: StepRun) -> str:
-    if step.state is StepState.SKIPPED and step.reason is not None:
-        return step.reason.sentence()
     steps = step.reason.evidence.get("steps") if step.reason else None
     return f"depends on {', '.join(map(str, steps))}" if isinstance(steps, list) else "depends on what runs before"

@@ -98,15 +98,19 @@ def _pipeline_file(
 ) -> tuple[Path, CodeState | None]:
     """Return the pipeline file in the chosen code, and what is known of that code; None = to be captured."""
     typed = context.here / source
+    needed = typed if code is CodeChoice.WORKTREE else typed.parent
+    if code is not CodeChoice.SAME and not needed.exists():
+        remedy = "call it in the folder in which the run was started"
+        raise NotFoundError("TW4004", f"there is no {needed}", remedy=remedy)
     if code is CodeChoice.WORKTREE:
         return typed, None
     if code is CodeChoice.SAME:
         top = context.content.export(known.code.tree, scratch / "code")
         return top / known.code.folder / typed.name, known.code
-    if not typed.parent.is_dir():
-        remedy = "call it in the folder in which the run was started"
-        raise NotFoundError("TW4004", f"there is no folder {typed.parent}", remedy=remedy)
     folder, state = export_commit(typed.parent, context.content, context.environ, scratch / "code")
+    if not (folder / typed.name).exists():
+        remedy = "commit it; or call it in the folder in which the run was started"
+        raise NotFoundError("TW4004", f"there is no {source} in the commit that is checked out", remedy=remedy)
     return folder / typed.name, state
 
 

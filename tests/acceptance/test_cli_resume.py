@@ -189,10 +189,10 @@ def test_from_takes_over_an_empty_list_and_leaves_skipped_what_is_skipped(tw):
 
 @pytest.mark.parametrize("code", ["WORKTREE", "HEAD"])
 def test_in_another_folder_other_code_is_not_found_and_the_remedy_says_where_to_call_it(tw, code):
-    tw.shell("git init -q . && git add -A && git -c user.name=a -c user.email=a@b.example commit -qm one")
-    tw.run("run", "chain.yaml", code=1)
     elsewhere = tw.folder / "sub"
     elsewhere.mkdir()
     (elsewhere / "note").touch()
+    tw.shell("git init -q . && git add -A && git -c user.name=a -c user.email=a@b.example commit -qm one")
+    tw.run("run", "chain.yaml", code=1)
     said = tw.run("resume", "-1", "--with-code", code, cwd=elsewhere, code=4)
     assert "call it in the folder in which the run was started" in said.err

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FAILED = 1
+_VALUE = "value"
+"""The kind of output that may well be None."""
 
 
 class _Wrong(Exception):  # noqa: N818 - it is told, not raised further
@@ -67,13 +69,23 @@ def _carry_out(job: dict[str, Any], inputs: dict[str, str], outputs: dict[str, s
     function = _function(call["target"])
     arguments = _arguments(job, function, call["arguments"], inputs)
     try:
-        returned = function(**arguments)
+        first = [arguments.pop(name) for name in _without_keyword(function) if name in arguments]
+        returned = function(*first, **arguments)
     except TypeError as error:
         if error.__traceback__ is None or _users(error.__traceback__) is not None:
             raise
-        remedy = f"write the names of its parameters under with:; given: {', '.join(sorted(arguments)) or 'nothing'}"
+        given = ", ".join(sorted(call["arguments"])) or "nothing"
+        remedy = f"write the names of its parameters under with:; given: {given}"
         raise _Wrong(f"{call['target']} was not called: {error}", remedy) from error
     _store(job, returned, outputs)
+
+
+def _without_keyword(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the parameters before ``/``, in order."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    return code.co_varnames[: code.co_posonlyargcount] if code is not None else ()
 
 
 def _function(target: str) -> Callable[..., Any]:
@@ -141,17 +153,20 @@ def _store(job: dict[str, Any], returned: Any, outputs: dict[str, str]) -> None:
     """Store what the function returned, each output by its type."""
     from trainwright.runtime.values import save
 
-    for name, value in _by_output(job["outputs"], returned).items():
+    for name, value in _by_output(job["outputs"], returned, outputs).items():
         path = outputs[name]
         if value is None and os.path.lexists(path):
             continue  # the function has written it itself, to tw.outputs[…]
+        if value is None and job["outputs"][name] != _VALUE:
+            message = f"the output {name} is a {job['outputs'][name]}, and the function returned nothing for it"
+            raise _Wrong(message, f"return it, or write it to tw.outputs[{name!r}]")
         try:
             save(value, path, job["outputs"][name], job["project"])
         except RefusedValue as error:
             raise RefusedValue(f"the output {name}: {error}", error.remedy) from error
 
 
-def _by_output(declared: dict[str, str], returned: Any) -> dict[str, Any]:
+def _by_output(declared: dict[str, str], returned: Any, outputs: dict[str, str]) -> dict[str, Any]:
     names = sorted(declared)
     if not names:
         if returned is not None:
@@ -160,7 +175,7 @@ def _by_output(declared: dict[str, str], returned: Any) -> dict[str, Any]:
         return {}
     if len(names) == 1:
         return {names[0]: returned}
-    if returned is None:
+    if returned is None and all(os.path.lexists(path) for path in outputs.values()):
         return dict.fromkeys(names)
     if not isinstance(returned, dict) or sorted(map(str, returned)) != names:
         what = f"a mapping of {', '.join(sorted(map(str, returned)))}" if isinstance(returned, dict) else "no mapping"

@@ -42,6 +42,12 @@ def deep(a):
 def inner(a):
     return a["no such key"]
 
+def in_order(b, a, /, *, c):
+    return [b, a, c]
+
+def forgets():
+    3
+
 def two():
     return {"x": 1, "y": 2}
 
@@ -77,7 +83,11 @@ def step(
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def called(
-        target: str, arguments: dict[str, Any] | None = None, out: tuple[str, ...] = ("x",), **inputs: Path
+        target: str,
+        arguments: dict[str, Any] | None = None,
+        out: tuple[str, ...] = ("x",),
+        kind: str = "value",
+        **inputs: Path,
     ) -> tuple[int, Any, str]:
         given = {name: {"value": value, "ref": ""} for name, value in (arguments or {}).items()}
         given.update({name: {"value": None, "ref": f"input:in.{name}"} for name in inputs})
@@ -86,7 +96,7 @@ def step(
             "project": "p",
             "command": {"call": {"target": target, "arguments": given}},
             "inputs": [{"name": f"in.{name}", "kind": "dataset"} for name in inputs],
-            "outputs": dict.fromkeys(out, "value"),
+            "outputs": dict.fromkeys(out, kind),
         }
         (tmp_path / "outputs").mkdir(exist_ok=True)
         (tmp_path / "job.json").write_text(json.dumps({"job": job}))
@@ -132,6 +142,21 @@ def test_several_outputs_are_returned_by_name(step: Callable[..., Any]) -> None:
 
 def test_an_output_may_be_written_by_the_function_itself(step: Callable[..., Any]) -> None:
     assert step("work:itself")[1] == {"x": 3}
+
+
+def test_a_parameter_without_a_keyword_gets_its_argument(step: Callable[..., Any]) -> None:
+    assert step("work:in_order", {"a": 1, "b": 2, "c": 3})[1] == {"x": [2, 1, 3]}
+
+
+def test_a_return_that_was_forgotten_makes_no_model(step: Callable[..., Any]) -> None:
+    code, _, said = step("work:forgets", kind="model")
+    assert code == 1
+    assert "error: step train: the output x is a model, and the function returned nothing for it\n" in said
+    assert "fix: return it, or write it to tw.outputs['x']\n" in said
+    code, _, said = step("work:forgets", out=("x", "y"))
+    assert code == 1
+    assert "declares the outputs x, y and returned no mapping" in said
+    assert step("work:forgets")[1] == {"x": None}
 
 
 def test_what_is_returned_for_no_output_is_noted(step: Callable[..., Any]) -> None:

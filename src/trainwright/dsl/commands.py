@@ -54,7 +54,7 @@ def torchrun(script: str, /, *, workers: int | str = 1, name: str = "", **keys: 
     return _add(name or _name_of(run), {**step, **keys_of(_without(keys, bound))}, keys)
 
 
-def register(model: Any, /, *, name: str, alias: str = "", step: str = _REGISTER) -> Outputs:
+def register(model: Any, /, *, name: str, alias: str = "", step: str = _REGISTER, **keys: Any) -> Outputs:
     """Add a step that registers a model; only after every check made on it has passed.
 
     Args:
@@ -62,11 +62,13 @@ def register(model: Any, /, *, name: str, alias: str = "", step: str = _REGISTER
         name: in the registry.
         alias: moved to the new version.
         step: name of the step.
+        keys: of a step as YAML has them: ``when``, ``depends_on``, ``on_fail``, ``help``.
     """
-    drawing("tw.register")
+    under_way = drawing("tw.register")
     given = {"model": _reference(model, "the model"), "name": name, **({"alias": alias} if alias else {})}
-    _add(step, {"uses": _REGISTER, "with": given}, {})
-    return Outputs(step, ())
+    place = caller()
+    added = {"uses": _REGISTER, "with": given, **keys_of(keys)}
+    return Outputs(under_way.add(step, added, {"": place, **dict.fromkeys(added, place)}), ())
 
 
 def use(file: str, /, *, name: str = "", options: dict[str, Any] | None = None, **arguments: Any) -> Outputs:

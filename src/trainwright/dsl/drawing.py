@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _RESOURCES = ("cpu", "memory", "gpu", "gpu_memory", "shm")
 _VALUE = "value"
+_WHOLE = "an argument is a value or a reference as a whole; lists and mappings go to the step as they are written"
 
 
 class Drawing:
@@ -54,7 +55,7 @@ class Drawing:
     def arguments(self, step: str, given: dict[str, Any]) -> None:
         """Put arguments under ``with:`` of a step; what is a reference is decided when all steps are known."""
         self.document["steps"][step]["with"] = {
-            name: bare(value) or plain(value, f"the argument {name}") for name, value in given.items()
+            name: plain(value, f"the argument {name}", whole=True) for name, value in given.items()
         }
         self._literals += [(step, name) for name, value in given.items() if bare(value) is None]
 
@@ -109,8 +110,10 @@ def keys_of(given: dict[str, Any]) -> dict[str, Any]:
         elif key == "depends_on":
             listed = value if isinstance(value, (list, tuple)) else [value]
             keys[key] = [step_of(item) or plain(item, key) for item in listed]
-        elif key == "env":
+        elif key == "env" and isinstance(value, dict):
             keys[key] = {name: texts(item, f"env {name}") for name, item in value.items()}
+        elif key == "on_fail":
+            keys[key] = _on_fail(value)
         elif key != "name":
             keys[key] = plain(value, key)
     return keys
@@ -122,11 +125,34 @@ def texts(value: Any, what: str) -> Any:
     return f"${{{{ {reference} }}}}" if reference else plain(value, what)
 
 
-def plain(value: Any, what: str) -> Any:
-    """Return what YAML would parse to; references become ``prep.table``.
+def _on_fail(value: Any) -> Any:
+    """Return what runs after a failure: a command, without a name.
 
     Raises:
-        PipelineError: YAML has nothing like it.
+        PipelineError: it is a step or another function.
+    """
+    if isinstance(value, dict):
+        keys = keys_of({key: item for key, item in value.items() if key != "run"})
+        words = value.get("run")
+        run = [texts(word, "run") for word in words] if isinstance(words, (list, tuple)) else texts(words, "run")
+        return {**({"run": run} if "run" in value else {}), **keys}
+    if callable(value):
+        message = f"on_fail is the function {getattr(value, '__name__', 'step')}, and it takes a command"
+        remedy = 'write on_fail={"run": "python notify.py"}, or let a later step look: step.options(when=…)'
+        raise PipelineError("TW1108", message, where=caller(), remedy=remedy)
+    return plain(value, "on_fail")
+
+
+def plain(value: Any, what: str, *, whole: bool = False) -> Any:
+    """Return what YAML would parse to; references become ``prep.table``.
+
+    Args:
+        value: as the author gave it.
+        what: it is, for the message.
+        whole: whether a reference is understood only as the whole value; else also in a mapping, never in a list.
+
+    Raises:
+        PipelineError: YAML has nothing like it, or would take a reference in it for a text.
     """
     reference = bare(value)
     if reference is not None:
@@ -134,9 +160,9 @@ def plain(value: Any, what: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [plain(item, what) for item in value]
+        return [_within(item, what, "a list") for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: plain(item, what) for key, item in value.items()}
+        return {key: _within(item, what, "a mapping") if whole else plain(item, what) for key, item in value.items()}
     kind = type(value)
     raise PipelineError(
         "TW1108",
@@ -145,3 +171,13 @@ def plain(value: Any, what: str) -> Any:
         why="a pipeline is plain: numbers, texts, lists and mappings with texts as keys",
         remedy="give a plain value, or make it inside a step",
     )
+
+
+def _within(value: Any, what: str, holder: str) -> Any:
+    """Return a part of a value, in which a reference would be taken for a text and nobody would notice."""
+    reference = bare(value)
+    if reference is None:
+        return plain(value, what, whole=True)
+    message = f"{what} holds {reference} inside {holder}, where it would be a text"
+    remedy = f"give {reference} as an argument of its own"
+    raise PipelineError("TW1108", message, where=caller(), why=_WHOLE, remedy=remedy)

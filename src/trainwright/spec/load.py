@@ -43,9 +43,18 @@ def load_tree(value: Plain, positions: Mapping[str, Position], file: str, warnin
     Raises:
         SpecError: the first problem by line and column.
     """
-    places = {"": Position(file, 1, 1), **positions}
+    places = dict(_places(value, "", positions, Position(file, 1, 1)))
     document = _checked(Tree(value, places, {path: place for path, place in places.items() if path}), file, "")
     return replace(document, warnings=(*warnings, *document.warnings))
+
+
+def _places(value: Plain, path: str, known: Mapping[str, Position], around: Position) -> Iterator[tuple[str, Position]]:
+    """Yield a place for every value: rules ask by it whether a key is there, so none may lack one."""
+    here = known.get(path, around)
+    yield path, here
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from _places(item, f"{path}.{key}" if path else str(key), known, here)
 
 
 def _checked(tree: Tree, file: str, text: str) -> Document:

@@ -54,7 +54,9 @@ def target_of(function: Callable[..., Any], place: Place) -> str:
     module = _module_of(function)
     name = getattr(function, "__qualname__", "")
     fault, remedy = "", ""
-    if "<locals>" in name or "<lambda>" in name or not name:
+    if not name:
+        fault, remedy = "has no name of its own", "write one with def at the top of its file, and make that the step"
+    elif "<locals>" in name or "<lambda>" in name:
         fault, remedy = "is defined inside another function", "write it at the top of its file"
     elif not all(part.isidentifier() for part in module.split(".")):
         fault, remedy = f"is in {module}.py, which no import can name", "rename the file to letters, digits and _"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from trainwright.dsl.drawing import Drawing
     from trainwright.dsl.places import Place
 
+_POSTPONED = {0x20: "a generator", 0x80: "an async function", 0x200: "an async generator"}
+"""By the flag that its code has, as ``inspect`` names them."""
+
 pickle = "pickle"
 """A kind of output: ``out={"model": tw.pickle}``, loaded only by steps of the same project."""
 
@@ -124,9 +127,24 @@ def step(function: Callable[..., Any] | None = None, /, *, name: str = "", **key
         if isinstance(found, type):
             remedy = "put @tw.step above a function"
             raise PipelineError("TW1109", f"{found.__name__} is a class, no function", where=place, remedy=remedy)
+        _refuse_postponed(found, place)
         return Step(found, made, dict.fromkeys(made, place), name)
 
     return decorate if function is None else decorate(function)
+
+
+def _refuse_postponed(function: Callable[..., Any], place: Place) -> None:
+    """Let a function pass that does its work when it is called.
+
+    Raises:
+        PipelineError: it only prepares it; the step would succeed and have done nothing.
+    """
+    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    for flag, what in _POSTPONED.items():
+        if flags & flag:
+            message = f"{function.__name__} is {what}, and calling it does none of its work"
+            remedy = "write a plain function that does the work and returns what was made"
+            raise PipelineError("TW1109", message, where=place, remedy=remedy)
 
 
 def _ordered(keys: dict[str, Any]) -> dict[str, Any]:

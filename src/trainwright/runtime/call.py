@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FAILED = 1
+_POSTPONED = frozenset({"coroutine", "generator", "async_generator"})
+"""Types of what only prepares work."""
 _VALUE = "value"
 """The kind of output that may well be None."""
 
@@ -77,6 +79,11 @@ def _carry_out(job: dict[str, Any], inputs: dict[str, str], outputs: dict[str, s
         given = ", ".join(sorted(call["arguments"])) or "nothing"
         remedy = f"write the names of its parameters under with:; given: {given}"
         raise _Wrong(f"{call['target']} was not called: {error}", remedy) from error
+    if type(returned).__name__ in _POSTPONED:
+        if hasattr(returned, "close"):
+            returned.close()  # else Python remarks that nobody awaited it
+        message = f"{call['target']} returned a {type(returned).__name__}, and none of its work is done"
+        raise _Wrong(message, "write a plain function that does the work and returns what was made")
     _store(job, returned, outputs)
 
 

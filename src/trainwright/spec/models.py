@@ -151,6 +151,9 @@ def _uses(value: object) -> str | None:
         return value
     if isinstance(value, str) and value.startswith(("./", "../")) and value.endswith((".yaml", ".yml")):
         return value
+    if isinstance(value, str) and value.endswith(".py"):
+        remedy = "keep it as YAML: tw plan --as yaml FILE; in Python, call the pipeline itself like a step"
+        raise WrongValueError("TW1014", f"uses: {show(value)} is a Python file", remedy=remedy)
     near = nearest(str(value), ["register"])
     remedy = "write uses: register, or a pipeline file relative to this one, as in uses: ./other.yaml"
     remedy = f"did you mean {near}?" if near else remedy

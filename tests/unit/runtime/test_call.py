@@ -45,6 +45,12 @@ def inner(a):
 def in_order(b, a, /, *, c):
     return [b, a, c]
 
+async def later():
+    return 1
+
+def bit_by_bit():
+    yield 1
+
 def forgets():
     3
 
@@ -180,6 +186,8 @@ def test_a_traceback_is_the_users_own(step: Callable[..., Any]) -> None:
         ("work:need", "did you mean needs?"),
         ("work:number", "is of type int and cannot be called"),
         ("work:needs", "was not called: needs() missing 1 required positional argument: 'b'"),
+        ("work:later", "work:later returned a coroutine, and none of its work is done"),
+        ("work:bit_by_bit", "work:bit_by_bit returned a generator, and none of its work is done"),
         ("work:strange", "error: step train: the output x: object is no plain value"),
     ],
 )

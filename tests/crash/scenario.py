@@ -36,7 +36,7 @@ echo "end $me" >> "$CRASH_FOLDER/effects"
 _JUDGE = """\
 import sys
 import trainwright as tw
-tw.log(auc=0.9 if open(sys.argv[1]).read().count("part") == 6 else 0.1)
+tw.log(auc=0.9 if open(sys.argv[1]).read().count("/part") == 6 else 0.1)
 """
 
 

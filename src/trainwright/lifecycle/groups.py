@@ -13,15 +13,13 @@ from trainwright.lifecycle.facts import hold
 from trainwright.lifecycle.turn import Turn, counted
 from trainwright.plan.items import lacking
 from trainwright.plan.plan import Group, GroupKind, PlannedStep, within
+from trainwright.spec.document import MOST_MEMBERS
 
 WAITING = 16
 """Members of one group that wait for room at one time: more would only be asked about in every round."""
 
 OPEN = 128
 """Members of one group that are under way at one time when each is a group itself, which takes no room."""
-
-MOST_MEMBERS = 10_000
-"""Of one group."""
 
 Begin = Callable[[Turn, StepName], None]
 

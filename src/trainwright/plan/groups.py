@@ -10,9 +10,8 @@ from trainwright.core.scalar import Plain
 from trainwright.plan.items import lacking
 from trainwright.plan.plan import Group, GroupKind, PlannedInput, PlannedStep, Source
 from trainwright.plan.scope import Scope
-from trainwright.spec.document import StepSpec
+from trainwright.spec.document import MOST_MEMBERS, StepSpec
 from trainwright.spec.findings import suggest
-from trainwright.spec.groups import MOST_ITEMS
 from trainwright.spec.references import Reference
 
 _OF_ROUND = frozenset({"passed", "succeeded", "failed", "skipped", "total"})
@@ -59,10 +58,10 @@ def group_of(scope: Scope, name: str, step: StepSpec, body: PlannedStep, over: P
         _refuse_until(scope, name, step, step.loop.until)
         return Group(GroupKind.LOOP, (body,), max_rounds=step.loop.max_rounds, until=step.loop.until)
     items = items_of(scope, name, step)
-    if items is not None and len(items) > MOST_ITEMS:
+    if items is not None and len(items) > MOST_MEMBERS:
         raise SpecError(
             "TW1043",
-            f"step {name} would have {len(items)} members, at most {MOST_ITEMS} are allowed",
+            f"step {name} would have {len(items)} members, at most {MOST_MEMBERS} are allowed",
             where=scope.document.where(f"steps.{name}"),
             remedy="let each member take a part of the list",
         )

@@ -19,6 +19,9 @@ from trainwright.core.trigger import TriggerSpec
 
 API_VERSION = "trainwright/v1"
 
+MOST_MEMBERS = 10_000
+"""Of one step that stands for several."""
+
 
 class ParamType(StrEnum):
     """The declared type of a parameter."""

@@ -3,13 +3,10 @@
 from trainwright.core import condition
 from trainwright.core.join import Join
 from trainwright.core.scalar import Plain
-from trainwright.spec.document import FanOut, LoopSpec
+from trainwright.spec.document import MOST_MEMBERS, FanOut, LoopSpec
 from trainwright.spec.findings import Findings, WrongValueError, show, suggest
 from trainwright.spec.models import StepModel
 from trainwright.spec.reader import Tree
-
-MOST_ITEMS = 10_000
-"""Members of one group."""
 
 JOINS = tuple(join.value for join in Join if join is not Join.ONE_FAILED)
 """Words that may stand in ``when:``."""
@@ -124,7 +121,7 @@ def _plain(values: list[object]) -> tuple[Plain, ...]:
 
 
 def _refuse_many(path: str, count: int, tree: Tree, findings: Findings) -> None:
-    if count > MOST_ITEMS:
-        message = f"the step would have {count} members, at most {MOST_ITEMS} are allowed"
+    if count > MOST_MEMBERS:
+        message = f"the step would have {count} members, at most {MOST_MEMBERS} are allowed"
         remedy = "let each member take a part of the list"
         findings.add(tree.where(path), WrongValueError("TW1043", message, remedy=remedy))

@@ -309,16 +309,6 @@ def holding(rows: Rows, project: ProjectName) -> list[tuple[Attempt, Run]]:
     return [(attempt_of(row, {}, row["ooms"]), owner) for row, owner in mine]
 
 
-def outputs_with(rows: Rows, digest: Digest, project: ProjectName) -> list[Output]:
-    """Return every output of the project with this content, oldest first."""
-    found = rows.all(
-        "SELECT o.* FROM output o JOIN run r ON r.id = o.run_id"
-        " WHERE o.digest = :digest AND r.project = :project ORDER BY r.number, o.attempt_id",
-        {"digest": digest, "project": project},
-    )
-    return [output_of(row) for row in found]
-
-
 def _outputs(rows: Rows, run_id: RunId) -> tuple[Output, ...]:
     found = rows.all("SELECT * FROM output WHERE run_id = :run ORDER BY attempt_id, name", {"run": run_id})
     return tuple(output_of(row) for row in found)

@@ -225,6 +225,17 @@ def _only(path: Path, patience_s: float) -> Iterator[bool]:
                 return
 
 
+@contextlib.contextmanager
+def session() -> Iterator[App]:
+    """Open the project of the working directory; afterwards see to it that unfinished runs have an engine."""
+    app = open_app()
+    try:
+        yield app
+        ensure_engine(app)
+    finally:
+        app.database.close()
+
+
 def ensure_engine(app: App) -> None:
     """Start a background engine when there is unfinished work that no living engine holds."""
     with app.database.reading() as rows:

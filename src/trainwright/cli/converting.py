@@ -1,4 +1,4 @@
-"""Keeps typer from loading pydantic, 80 ms, for words that need no converting."""
+"""Keeps typer from loading pydantic for words that need no converting."""
 
 from collections.abc import Callable
 from typing import Any

@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 @contextmanager
 def session() -> Iterator["App"]:
     """Open the project of the working directory; afterwards see to it that unfinished runs have an engine."""
-    from trainwright.app import ensure_engine, open_app
+    from trainwright import app
 
-    app = open_app()
-    try:
-        yield app
-        ensure_engine(app)
-    finally:
-        app.database.close()
+    with app.session() as opened:
+        yield opened

@@ -3,11 +3,9 @@
 Each opens the project of the working directory, as the command of that name does, and closes it again.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from trainwright.app import App, ensure_engine, open_app
+from trainwright.app import session
 from trainwright.core.scalar import Plain
 from trainwright.notebook.views import Comparison, Runs, ShownPlan, ShownRun
 from trainwright.service import compare as service
@@ -19,7 +17,7 @@ from trainwright.store import runs
 
 def ps(lines: int = 20) -> Runs:
     """Return the latest runs, newest first."""
-    with _project() as app, app.database.reading() as rows:
+    with session() as app, app.database.reading() as rows:
         return Runs(tuple(runs.newest_runs(rows, app.context.project, lines)), app.context.clock.now())
 
 
@@ -32,7 +30,7 @@ def show(name: str = "-1") -> ShownRun:
     Raises:
         NotFoundError, SpecError: no run has this name, or several have.
     """
-    with _project() as app:
+    with session() as app:
         view, plan = read_run(app.context, name)
         with app.database.reading() as rows:
             address = runs.fingerprint(rows, app.context.project, view.run.fingerprint).address
@@ -45,7 +43,7 @@ def compare(left: str, right: str) -> Comparison:
     Raises:
         NotFoundError, SpecError: as ``show``.
     """
-    with _project() as app:
+    with session() as app:
         first, second, lines = service.compare(app.context, left, right)
         return Comparison(first, second, tuple(lines))
 
@@ -61,15 +59,5 @@ def plan_of(file: str | Path, **params: Plain) -> ShownPlan:
         SpecError, DeniedError, NotFoundError: there is no plan, for the reason given.
     """
     document = read_document(Path(file), str(file))
-    with _project() as app:
+    with session() as app:
         return ShownPlan(prepare(app.context, document, params, Path(file).parent.absolute(), str(file)).plan)
-
-
-@contextmanager
-def _project() -> Iterator[App]:
-    app = open_app()
-    try:
-        yield app
-        ensure_engine(app)
-    finally:
-        app.database.close()

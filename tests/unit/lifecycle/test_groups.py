@@ -7,8 +7,9 @@ from compiled import BAD, Played, played
 from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.job import CodeTree, JobSpec, Part
 from trainwright.core.scalar import Plain
-from trainwright.lifecycle.groups import MOST_MEMBERS, WAITING, ListRead
+from trainwright.lifecycle.groups import WAITING, ListRead
 from trainwright.lifecycle.job import build_job
+from trainwright.spec.document import MOST_MEMBERS
 
 SKIP = {"exit_code": 9}
 

@@ -64,3 +64,13 @@ $(VENV)/.dev: $(VENV)/.made requirements/dev.txt pyproject.toml
 	$(PIP) -r requirements/dev.txt
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	touch $@ $(VENV)/.demo
+
+# Engines and peers that heavy tests and benchmarks use, each in an environment of its own.
+$(VENV)-%/.made: requirements/%.txt pyproject.toml $(VENV)/.dev
+	$(BIN)/uv venv --quiet --clear --no-project --python $(BIN)/python $(VENV)-$*
+	$(BIN)/uv pip sync --quiet --require-hashes --python $(VENV)-$* requirements/$*.txt
+	touch $@
+
+$(VENV)-sources/.ours: $(VENV)-sources/.made
+	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(VENV)-sources --editable .
+	touch $@

@@ -29,6 +29,15 @@ class ContentStore(Protocol):
         """
         ...
 
+    def put_part(self, digest: Digest, paths: Collection[str]) -> Content:
+        """Store some files of stored content as content of its own; nothing is copied.
+
+        Raises:
+            NotFoundError: no such manifest.
+            BackendError: a path is not in it, or no space left.
+        """
+        ...
+
     def has(self, digest: Digest) -> bool:
         """Tell whether the manifest and every blob it names are there, by name and size."""
         ...

@@ -76,6 +76,25 @@ def put_files(root: str, base: str, relative_paths: Iterable[str]) -> Stored:
     return _store(root, "folder", found)
 
 
+def put_part(root: str, digest: str, paths: Iterable[str]) -> Stored:
+    """Store some files of stored content as content of its own; only a manifest is written, no byte is copied.
+
+    Raises:
+        ContentError: no such content, no such file in it, or no space left.
+    """
+    root = os.path.abspath(root)
+    wanted = set(paths)
+    with lock.shared(root):  # what the whole names is there, and the new manifest names it before anybody may sweep
+        kept = read_manifest(root, digest)
+        part = manifest.Manifest(kept.kind, [entry for entry in kept.entries if entry.path in wanted])
+        if len(part.entries) != len(wanted):
+            raise ContentError(f"some of the {len(wanted)} files are not in {digest}", "name files that are in it")
+        text = part.text()
+        found = "sha256:" + sha256(text).hexdigest()
+        _write_manifest(root, found, text)
+    return Stored(found, len(part.entries), part.size_bytes)
+
+
 def read_manifest(root: str, digest: str) -> Manifest:
     """Return the manifest with this digest.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainwright.core.artifact import DatasetVersion, PinnedData
 from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError
+from trainwright.service import slices
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
 from trainwright.store import datasets, journal
@@ -108,8 +109,9 @@ def locate(context: Context, uri: str, base: Path) -> Path:
 
 def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> PinnedData:
     if asked.startswith("datasets/"):
-        version = resolve(context, asked, where)
-        return PinnedData(name, asked, version.address, version.content)
+        whole, part = slices.split(asked, where)
+        address, content = slices.cut(context, resolve(context, whole, where), part, where)
+        return PinnedData(name, asked, address, content)
     try:
         path = locate(context, asked, folder)
     except TrainwrightError as error:

@@ -9,7 +9,7 @@ from trainwright.core.run import Attempt, RunView
 from trainwright.lifecycle.inputs import made
 from trainwright.lifecycle.turn import Chance, Turn
 from trainwright.plan.plan import GroupKind, Plan, within
-from trainwright.service import models
+from trainwright.service import models, slices
 from trainwright.service.context import Context
 from trainwright.service.datasets import resolve
 from trainwright.service.lookup import find_run, find_step, split_address
@@ -24,14 +24,10 @@ def upstream(context: Context, address: str) -> LineageNode:
         NotFoundError: nothing has that address.
     """
     if address.startswith("datasets/"):
-        version = resolve(context, address)
-        return LineageNode(
-            version.address,
-            NodeKind.DATASET,
-            _size(version.content),
-            version.content.digest,
-            (_source(version.source),),
-        )
+        whole, part = slices.split(address)
+        version = resolve(context, whole)
+        address, content = slices.cut(context, version, part)
+        return LineageNode(address, NodeKind.DATASET, _size(content), content.digest, (_source(version.source),))
     if address.startswith(("runs/", "runs:/")):
         with context.database.reading() as rows:
             return _Walk(context, rows).of_run_address(address)
@@ -146,8 +142,8 @@ class _Walk:
         if known is not None:
             return self.of_output(known)
         if given.address.startswith("datasets/"):
-            versions = datasets.with_content(self._rows, self._context.project, given.content.digest)
-            sources = tuple(_source(v.source) for v in versions if v.address == given.address)
+            version = datasets.at(self._rows, self._context.project, given.address.partition("#")[0])
+            sources = () if version is None else (_source(version.source),)
             return LineageNode(given.address, NodeKind.DATASET, _size(given.content), given.content.digest, sources)
         return LineageNode(given.address, NodeKind.SOURCE, _size(given.content), given.content.digest)
 

@@ -39,6 +39,16 @@ def versions(rows: Rows, project: ProjectName, name: str | None = None) -> list[
     return [_dataset_of(row) for row in found]
 
 
+def at(rows: Rows, project: ProjectName, address: str) -> DatasetVersion | None:
+    """Return the version behind ``datasets/name@number``, or None."""
+    name, _, number = address.removeprefix("datasets/").rpartition("@")
+    row = rows.one(
+        "SELECT * FROM dataset_version WHERE project = :project AND name = :name AND version = :version",
+        {"project": project, "name": name, "version": int(number) if number.isdecimal() else 0},
+    )
+    return None if row is None else _dataset_of(row)
+
+
 def with_content(rows: Rows, project: ProjectName, digest: Digest) -> list[DatasetVersion]:
     """Return every version with this content, oldest first."""
     found = rows.all(

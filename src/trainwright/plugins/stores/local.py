@@ -34,6 +34,14 @@ class LocalContent:
         except ContentError as error:
             raise _failure(error) from error
 
+    def put_part(self, digest: Digest, paths: Collection[str]) -> Content:
+        """See ``ContentStore.put_part``."""
+        self._manifest(digest)
+        try:
+            return _told(content.put_part(self._root, digest, paths))
+        except ContentError as error:
+            raise _failure(error) from error
+
     def has(self, digest: Digest) -> bool:
         """See ``ContentStore.has``."""
         try:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainwright.cli import keeping
 from trainwright.cli.pipeline import Json
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ dataset = typer.Typer(help="Datasets: versions by content.", no_args_is_help=Tru
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
+    keeping.add_to(dataset)
     app.add_typer(dataset, name="dataset")
     app.command()(lineage)
 
@@ -50,20 +52,23 @@ def list_datasets(
     from trainwright.cli.session import session
     from trainwright.core.quantity import show_bytes
     from trainwright.service.datasets import versions
+    from trainwright.service.versions import tags_of
 
     with session() as app:
         found = versions(app.context, name)
+        tags = tags_of(app.context)
         now = app.context.clock.now()
     if json:
-        output.put_json(found)
+        output.put_json([{**output.fields(v), "tags": tags.get((v.name, v.version), ())} for v in found])
     elif not found:
         output.say("no datasets yet; add one: tw dataset add NAME PATH")
     else:
         output.table(
-            ("dataset", "digest", "files", "size", "added", "source"),
+            ("dataset", "tags", "digest", "files", "size", "added", "source"),
             [
                 (
                     v.address,
+                    ", ".join(tags.get((v.name, v.version), ())),
                     v.content.digest[7:19],
                     str(v.content.files),
                     show_bytes(v.content.size_bytes),

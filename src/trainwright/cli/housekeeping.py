@@ -30,7 +30,8 @@ def gc(
 ) -> None:
     """Free space: scratch of finished attempts, and stored content that no run, dataset or model names.
 
-    Logs, metrics, results, checkpoints, datasets and models stay. What is younger than an hour stays too.
+    Logs, metrics, results, checkpoints and models stay, and of datasets what tw dataset keep says.
+    What is younger than an hour stays too.
     """
     from trainwright.cli import output
     from trainwright.cli.session import session
@@ -73,6 +74,9 @@ def _show(collected: "Collected", *, runs_asked: bool) -> None:
     rows = [(what, str(amount.count), show_bytes(amount.size_bytes)) for what, amount in parts if amount.count]
     if rows:
         output.table(("what", "count", "size"), rows)
+    if collected.versions:
+        verb = "would be" if collected.dry_run else "were"
+        output.put(f"dataset versions that {verb} removed, as tw dataset keep says: {output.some(collected.versions)}")
     freed = show_bytes(collected.freed_bytes)
     if collected.dry_run:
         output.put(f"would free {freed}; nothing was touched")

@@ -56,6 +56,11 @@ def put_json(value: object) -> None:
     put(json.dumps(to_json(value), ensure_ascii=False, indent=2))
 
 
+def fields(value: object) -> dict[str, object]:
+    """Return the JSON fields of a record, to add others to them."""
+    return dict(to_json(value))
+
+
 def put_jsonl(values: Iterable[object]) -> None:
     """Print one JSON document a line on stdout."""
     for value in values:

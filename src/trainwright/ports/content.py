@@ -29,15 +29,6 @@ class ContentStore(Protocol):
         """
         ...
 
-    def put_part(self, digest: Digest, paths: Collection[str]) -> Content:
-        """Store some files of stored content as content of its own; nothing is copied.
-
-        Raises:
-            NotFoundError: no such manifest.
-            BackendError: a path is not in it, or no space left.
-        """
-        ...
-
     def has(self, digest: Digest) -> bool:
         """Tell whether the manifest and every blob it names are there, by name and size."""
         ...
@@ -125,6 +116,27 @@ class Flaw:
     kind: str
     path: Path
     digests: tuple[Digest, ...] = ()
+
+
+class SupportsParts(Protocol):
+    """A store whose content can be taken apart without a copy."""
+
+    def put_part(self, digest: Digest, paths: Collection[str]) -> Content:
+        """Store some files of stored content as content of its own; nothing is copied.
+
+        Raises:
+            NotFoundError: no such manifest.
+            BackendError: a path is not in it, or no space left.
+        """
+        ...
+
+    def place(self, sha256: str) -> Path:
+        """Return where the bytes of one file lie, by the hash that ``entries`` gives; nobody may write there.
+
+        Raises:
+            NotFoundError: no such file.
+        """
+        ...
 
 
 class SupportsUpkeep(Protocol):

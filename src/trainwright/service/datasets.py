@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainwright.core.artifact import DatasetVersion, PinnedData
+from trainwright.core.dataset import LATEST, PREVIOUS, RemovedVersion
 from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError
 from trainwright.service import slices
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
 from trainwright.store import datasets, journal
+from trainwright.store import versions as tags
 from trainwright.store.database import Rows, Stale
-
-LATEST = "latest"
 
 
 def add(context: Context, name: str, uri: str) -> tuple[DatasetVersion, bool]:
@@ -42,7 +42,7 @@ def add(context: Context, name: str, uri: str) -> tuple[DatasetVersion, bool]:
                 if same is not None:
                     return same, False
                 now = context.clock.now()
-                number = 1 + max((v.version for v in known), default=0)
+                number = datasets.next_number(rows, context.project, name, content.digest)
                 source = uri if "://" in uri else str(path)
                 version = DatasetVersion(name, number, content, source, now, context.actor)
                 datasets.insert(rows, context.project, version)
@@ -121,7 +121,7 @@ def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> P
 
 
 def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:
-    """Return the version behind ``datasets/name[@version|@latest|@sha256:…]``.
+    """Return the version behind ``datasets/name[@number|@tag|@latest|@previous|@sha256:…]``.
 
     Raises:
         NotFoundError: there is none.
@@ -129,17 +129,35 @@ def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:
     name, _, wanted = address.removeprefix("datasets/").partition("@")
     with context.database.reading() as rows:
         found = datasets.versions(rows, context.project, name)
-        if not found:
+        gone = tags.removed(rows, context.project, name)
+        tagged = tags.tagged(rows, context.project, name, wanted)
+        if not found and not gone:
             raise _unknown(rows, context, name, where)
-    for version in found:  # newest first
+    for place, version in enumerate(found):  # newest first
         digest = str(version.content.digest)
-        if wanted in {"", LATEST, str(version.version), digest} or (
-            len(wanted) >= len("sha256:") + 6 and digest.startswith(wanted)
+        if (
+            wanted in {"", LATEST, str(version.version), digest}
+            or tagged == version.version
+            or (wanted == PREVIOUS and place == min(1, len(found) - 1))
+            or (len(wanted) >= len("sha256:") + 6 and digest.startswith(wanted))
         ):
             return version
-    have = ", ".join(str(v.version) for v in reversed(found))
+    if wanted.isdecimal() and int(wanted) in gone:
+        raise _removed(gone[int(wanted)], where)
+    have = ", ".join(str(v.version) for v in reversed(found)) or "none any more"
     raise NotFoundError(
         "TW4202", f"dataset {name} has no version {wanted}", where=where, remedy=f"it has {have}; or use @latest"
+    )
+
+
+def _removed(version: RemovedVersion, where: str) -> NotFoundError:
+    address = f"datasets/{version.name}@{version.version}"
+    return NotFoundError(
+        "TW4204",
+        f"{address} was removed on {version.removed_at:%Y-%m-%d} by {version.removed_by}",
+        where=where,
+        why=f"its content was {version.digest}",
+        remedy=f"add the same content again and it is back: tw dataset add {version.name} {version.source}",
     )
 
 

@@ -10,6 +10,7 @@ from trainwright.core.ids import AttemptId, Digest, RunId, StepName, attempt_id
 from trainwright.ports.content import Amount, Swept
 from trainwright.runtime import disk
 from trainwright.service.context import Context
+from trainwright.service.versions import thin_out
 from trainwright.store import cache, retention
 
 SCRATCH_AGE = timedelta(hours=1)
@@ -25,6 +26,7 @@ class Collected:
     Attributes:
         dry_run: whether nothing was touched.
         removed: runs, newest first.
+        versions: addresses of dataset versions that rules do not keep, by name and number.
         runs: their folders.
         scratch: attempts that were cleared, and what that freed.
         content: of the content store, which all projects of the state folder share.
@@ -35,6 +37,7 @@ class Collected:
     runs: Amount
     scratch: Amount
     content: Swept
+    versions: tuple[str, ...] = ()
 
     @property
     def freed_bytes(self) -> int:
@@ -47,7 +50,8 @@ class Collected:
 def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool) -> Collected:
     """Remove what is not needed any more; killed at any moment, it goes on when it is called again.
 
-    Runs go only from the project of the context, and only with ``keep_runs_for``. The rest is nobody's record: scratch
+    Runs go only from the project of the context, and only with ``keep_runs_for``; dataset versions only from there, and
+    only by rules of ``tw dataset keep``. The rest is nobody's record: scratch
     and content of all projects that share the state folder.
 
     Args:
@@ -61,14 +65,16 @@ def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool)
     removed = () if keep_runs_for is None else _remove_runs(context, keep_runs_for, dry_run=dry_run)
     runs = _run_folders(context, removed, dry_run=dry_run)
     scratch = _scratch(context, set(removed), dry_run=dry_run)
+    thinned = thin_out(context, removed, dry_run=dry_run)
     if not dry_run:
         with context.database.writing() as rows:
             cache.drop_old_imports(rows, context.clock.now())
     with context.database.reading() as rows:
-        keep = set(retention.needed_by(rows, removed))
+        keep = set(retention.needed_by(rows, removed, [(context.project, v.address) for v in thinned]))
         under_way = retention.attempts_under_way(rows)
     keep.update(digest for attempt in under_way for digest in _published(context, attempt))
-    return Collected(dry_run, removed, runs, scratch, context.content.sweep(keep, context.clock.now(), dry_run=dry_run))
+    swept = context.content.sweep(keep, context.clock.now(), dry_run=dry_run)
+    return Collected(dry_run, removed, runs, scratch, swept, tuple(v.address for v in thinned))
 
 
 def _remove_runs(context: Context, keep_for: timedelta, *, dry_run: bool) -> tuple[RunId, ...]:

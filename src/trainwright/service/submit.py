@@ -23,6 +23,7 @@ from trainwright.service.capture.environment import capture_environment
 from trainwright.service.capture.hardware import capture_hardware
 from trainwright.service.context import Context
 from trainwright.service.datasets import pin
+from trainwright.service.versions import refuse_removed
 from trainwright.spec.document import Document
 from trainwright.spec.params import resolve
 from trainwright.store import journal, runs
@@ -132,6 +133,7 @@ def submit(
     Raises:
         SpecError: the code tree is too large or not readable as a whole.
         BackendError: the code cannot be stored.
+        NotFoundError: a dataset version was removed since it was pinned.
     """
     fingerprint = take_fingerprint(context, prepared)
     if cache is not CacheMode.OFF:
@@ -139,6 +141,7 @@ def submit(
     while True:
         try:
             with context.database.writing() as rows:
+                refuse_removed(rows, context, prepared.plan.data)
                 view = draft_run(context, prepared, fingerprint, cache)
                 run = replace(view.run, number=runs.next_number(rows, context.project))
                 runs.insert_run(rows, replace(view, run=run), prepared.plan, fingerprint)

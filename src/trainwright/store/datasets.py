@@ -4,12 +4,12 @@ from datetime import datetime
 
 from trainwright.core.artifact import DatasetVersion
 from trainwright.core.ids import Digest, ProjectName
-from trainwright.store.database import Row, Rows
+from trainwright.store.database import Row, Rows, Value
 from trainwright.store.rows import content_of, content_values, instant
 
 
 def insert(rows: Rows, project: ProjectName, dataset: DatasetVersion) -> None:
-    """Add a version.
+    """Add a version; one that was removed before is back.
 
     Raises:
         Stale: the number or the content was added in between.
@@ -27,6 +27,22 @@ def insert(rows: Rows, project: ProjectName, dataset: DatasetVersion) -> None:
             "by": dataset.added_by,
         },
     )
+    rows.write(
+        "DELETE FROM dataset_removed WHERE project = :project AND name = :name AND version = :version",
+        {"project": project, "name": dataset.name, "version": dataset.version},
+    )
+
+
+def next_number(rows: Rows, project: ProjectName, name: str, digest: Digest) -> int:
+    """Return the number of a version to add: the one that this content had before it was removed, else a new one."""
+    key: dict[str, Value] = {"project": project, "name": name, "digest": digest}
+    before = rows.number(
+        "SELECT version FROM dataset_removed WHERE project = :project AND name = :name AND digest = :digest", key
+    )
+    if before:
+        return before
+    highest = "SELECT max(version) FROM {table} WHERE project = :project AND name = :name"
+    return 1 + max(rows.number(highest.format(table=table), key) for table in ("dataset_version", "dataset_removed"))
 
 
 def versions(rows: Rows, project: ProjectName, name: str | None = None) -> list[DatasetVersion]:

@@ -123,15 +123,18 @@ def attempts_under_way(rows: Rows) -> list[AttemptId]:
     return [AttemptId(row["id"]) for row in found]
 
 
-def needed_by(rows: Rows, without: Collection[RunId] = ()) -> dict[Digest, list[str]]:
+def needed_by(
+    rows: Rows, without: Collection[RunId] = (), versions: Collection[tuple[ProjectName, str]] = ()
+) -> dict[Digest, list[str]]:
     """Return every digest that a row names, with the addresses that name it, in a fixed order.
 
     Args:
         rows: of a transaction.
         without: runs that do not count.
+        versions: project and address of dataset versions that do not count.
     """
     gone = set(without)
-    return _gathered([*_named_for_good(rows), *_published(rows, gone), *_read(rows, gone, "")])
+    return _gathered([*_named_for_good(rows, set(versions)), *_published(rows, gone), *_read(rows, gone, "")])
 
 
 def needed_now(rows: Rows) -> set[Digest]:
@@ -146,9 +149,11 @@ def _gathered(named: Iterable[tuple[str, str]]) -> dict[Digest, list[str]]:
     return {digest: list(addresses) for digest, addresses in found.items()}
 
 
-def _named_for_good(rows: Rows) -> Iterator[tuple[str, str]]:
-    for row in rows.all("SELECT name, version, digest FROM dataset_version ORDER BY project, name, version"):
-        yield row["digest"], f"datasets/{row['name']}@{row['version']}"
+def _named_for_good(rows: Rows, gone: set[tuple[ProjectName, str]]) -> Iterator[tuple[str, str]]:
+    for row in rows.all("SELECT project, name, version, digest FROM dataset_version ORDER BY project, name, version"):
+        address = f"datasets/{row['name']}@{row['version']}"
+        if (row["project"], address) not in gone:
+            yield row["digest"], address
     for row in rows.all("SELECT name, version, digest FROM model_version ORDER BY project, name, version"):
         yield row["digest"], f"models/{row['name']}/{row['version']}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import Digest
-from trainwright.ports.content import Amount, ContentStore, Flaw, SupportsUpkeep, Swept
+from trainwright.ports.content import Amount, ContentStore, Flaw, SupportsParts, SupportsUpkeep, Swept
 from trainwright.runtime import blobs, content, disk
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import Manifest
@@ -35,12 +35,19 @@ class LocalContent:
             raise _failure(error) from error
 
     def put_part(self, digest: Digest, paths: Collection[str]) -> Content:
-        """See ``ContentStore.put_part``."""
+        """See ``SupportsParts.put_part``."""
         self._manifest(digest)
         try:
             return _told(content.put_part(self._root, digest, paths))
         except ContentError as error:
             raise _failure(error) from error
+
+    def place(self, sha256: str) -> Path:
+        """See ``SupportsParts.place``."""
+        path = Path(blobs.blob(self._root, sha256))
+        if not path.is_file():
+            raise NotFoundError("TW4101", f"there is no file {sha256} in {self._root}", remedy="tw doctor")
+        return path
 
     def has(self, digest: Digest) -> bool:
         """See ``ContentStore.has``."""
@@ -150,4 +157,4 @@ def _amount(tally: disk.Tally) -> Amount:
     return Amount(tally.count, tally.size_bytes)
 
 
-_: tuple[type[ContentStore], type[SupportsUpkeep]] = (LocalContent, LocalContent)
+_: tuple[type[ContentStore], type[SupportsParts], type[SupportsUpkeep]] = (LocalContent, LocalContent, LocalContent)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainwright.cli import keeping
+from trainwright.cli import keeping, tables
 from trainwright.cli.pipeline import Json
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ dataset = typer.Typer(help="Datasets: versions by content.", no_args_is_help=Tru
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
+    tables.add_to(dataset)
     keeping.add_to(dataset)
     app.add_typer(dataset, name="dataset")
     app.command()(lineage)

@@ -11,7 +11,7 @@ from trainwright.ports.content import Amount, Swept
 from trainwright.runtime import disk
 from trainwright.service.context import Context
 from trainwright.service.versions import thin_out
-from trainwright.store import cache, retention
+from trainwright.store import cache, retention, tables
 
 SCRATCH_AGE = timedelta(hours=1)
 """How long the scratch of a run stays when it has ended, for whoever wants to look at it."""
@@ -69,6 +69,7 @@ def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool)
     if not dry_run:
         with context.database.writing() as rows:
             cache.drop_old_imports(rows, context.clock.now())
+            tables.drop_old(rows, context.clock.now())
     with context.database.reading() as rows:
         keep = set(retention.needed_by(rows, removed, [(context.project, v.address) for v in thinned]))
         under_way = retention.attempts_under_way(rows)

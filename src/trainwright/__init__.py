@@ -7,7 +7,7 @@ plane when a notebook reads runs.
 TYPE_CHECKING = False  # what type checkers take for true; importing typing would cost more than all the rest
 
 if TYPE_CHECKING:
-    from trainwright.dsl.commands import command, register, torchrun, use
+    from trainwright.dsl.commands import check_data, command, register, torchrun, use
     from trainwright.dsl.errors import PipelineError
     from trainwright.dsl.params import param
     from trainwright.dsl.pipelines import pipeline
@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from trainwright.notebook.reading import compare, plan_of, ps, show
     from trainwright.runtime.calls import checkpoint, inputs, log, outputs, params, progress, should_stop
     from trainwright.runtime.dataset import Dataset
+    from trainwright.runtime.drift import drift
+    from trainwright.runtime.expect import expect
 
 __all__ = [
     "Dataset",
     "PipelineError",
     "RunFailed",
+    "check_data",
     "checkpoint",
     "command",
     "compare",
+    "drift",
     "each",
+    "expect",
     "inputs",
     "log",
     "loop",

@@ -121,9 +121,27 @@ def _evaluate(condition: Condition, names: Names) -> object:
     def has(name: object) -> bool:
         return isinstance(name, str) and _lookup(names, name) is not None
 
-    scope = {name: dict(value) if isinstance(value, Mapping) else value for name, value in names.items()}
+    scope = {f"operand{place}": _lookup(names, dotted) for place, dotted in enumerate(condition.operands)}
+    looked = _Looked({dotted: f"operand{place}" for place, dotted in enumerate(condition.operands)})
+    body = looked.visit(ast.parse(condition.text.strip(), mode="eval").body)
     evaluator = EvalWithCompoundTypes(operators=_OPERATORS, functions={**_FUNCTIONS, "has": has}, names=scope)
-    return evaluator.eval(condition.text.strip(), previously_parsed=condition.tree.body)
+    return evaluator.eval(condition.text.strip(), previously_parsed=body)
+
+
+class _Looked(ast.NodeTransformer):
+    """Puts one plain name in the place of each operand, so that a name may have dots in it, as metrics do."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        dotted = _dotted(node)
+        if dotted is not None and dotted in self._names:
+            return ast.Name(id=self._names[dotted], ctx=ast.Load())
+        if isinstance(node, ast.Call):  # what is called is no operand
+            node.args = [self.visit(argument) for argument in node.args]  # type: ignore[misc]  # expressions stay some
+            return node
+        return super().generic_visit(node)
 
 
 def _refuse_foreign(node: ast.AST) -> None:
@@ -169,9 +187,13 @@ def _dotted(node: ast.AST) -> str | None:
 
 
 def _lookup(names: Names, dotted: str) -> Plain:
+    """Return what a dotted name means; ``table.rows`` may be one name with a dot, or a name within another."""
     here: object = names
-    for part in dotted.split("."):
-        if not isinstance(here, Mapping) or part not in here:
-            return None
-        here = here[part]
-    return here if isinstance(here, bool | int | float | str | list) else None
+    rest = dotted
+    while isinstance(here, Mapping):
+        if rest in here:
+            here = here[rest]
+            return here if isinstance(here, bool | int | float | str | list) else None
+        part, _, rest = rest.partition(".")
+        here = here.get(part)
+    return None

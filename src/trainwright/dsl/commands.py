@@ -1,4 +1,4 @@
-"""Steps that are no functions: commands, launched scripts, registrations, other pipelines."""
+"""Steps that are no functions: commands, launched scripts, registrations, checks of data, other pipelines."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(?<!\$)\$\{\{\s*([^\s.{}]+)\s*\}\}")
 _REGISTER = "register"
+_CHECK_DATA = "check_data"
 
 
 def command(text: str | list[Any], /, *, name: str = "", **keys: Any) -> Reference | Outputs:
@@ -68,6 +69,38 @@ def register(model: Any, /, *, name: str, alias: str = "", step: str = _REGISTER
     given = {"model": _reference(model, "the model"), "name": name, **({"alias": alias} if alias else {})}
     place = caller()
     added = {"uses": _REGISTER, "with": given, **keys_of(keys)}
+    return Outputs(under_way.add(step, added, {"": place, **dict.fromkeys(added, place)}), ())
+
+
+def check_data(
+    table: Any,
+    /,
+    *,
+    expect: dict[str, Any] | None = None,
+    against: Any = None,
+    step: str = _CHECK_DATA,
+    options: dict[str, Any] | None = None,
+    **keys: Any,
+) -> Outputs:
+    """Add a step that holds a table against expectations and an earlier table; what it finds are its metrics.
+
+    Args:
+        table: an output or data.
+        expect: of the table, as in YAML: ``{"columns": {"age": {"range": [0, 120]}}, "rows": [1000, None]}``.
+        against: an earlier table; how far columns have moved from it are metrics too.
+        step: name of the step.
+        options: further entries of ``with:``: ``name``, ``columns``, ``bins``.
+        keys: of a step as YAML has them: ``check``, ``when``, ``for_each``, ``retry`` …
+    """
+    under_way = drawing("tw.check_data")
+    given: dict[str, Any] = {"table": _reference(table, "the table")}
+    if expect is not None:
+        given["expect"] = plain(expect, "expect")
+    if against is not None:
+        given["against"] = _reference(against, "against")
+    given.update({name: plain(value, name) for name, value in (options or {}).items()})
+    place = caller()
+    added = {"uses": _CHECK_DATA, "with": given, **keys_of(keys)}
     return Outputs(under_way.add(step, added, {"": place, **dict.fromkeys(added, place)}), ())
 
 

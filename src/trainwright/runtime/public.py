@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 HOMES = {
-    "dsl.commands": ("command", "register", "torchrun", "use"),
+    "dsl.commands": ("check_data", "command", "register", "torchrun", "use"),
     "dsl.errors": ("PipelineError",),
     "dsl.params": ("param",),
     "dsl.pipelines": ("pipeline",),
@@ -12,4 +12,6 @@ HOMES = {
     "dsl.steps": ("pickle", "step"),
     "runtime.calls": ("checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop"),
     "runtime.dataset": ("Dataset",),
+    "runtime.drift": ("drift",),
+    "runtime.expect": ("expect",),
 }

@@ -6,8 +6,9 @@ from trainwright.core import condition
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.errors import Position
 from trainwright.spec.arguments import reference_of
+from trainwright.spec.checking import REFERENCES, TARGET
 from trainwright.spec.document import ParamType, PipelineSpec, RegisterSpec, StepSpec
-from trainwright.spec.findings import Findings, WrongValueError, suggest
+from trainwright.spec.findings import Findings, WrongValueError, show, suggest
 from trainwright.spec.reader import Tree
 from trainwright.spec.references import OPEN, Reference, ReferenceSyntaxError, references
 from trainwright.spec.shell import rewrite
@@ -56,6 +57,10 @@ class Links:
             wrong = self.obstacle(name, step, reference) if reference else None
             if wrong:
                 wrong.remedy = f'{wrong.remedy}; the text itself is written {{value: "{reference}"}}'
+            if step.call == TARGET and key in REFERENCES and reference is None:
+                remedy = "name an output of a step or an entry of data:, as in prep.table or data.raw"
+                wrong = WrongValueError("TW1021", f"{key}: {show(value)} is no table", remedy=remedy)
+            if wrong:
                 self.findings.add(self.tree.where(f"steps.{name}.with.{key}"), wrong)
 
     def members(self, name: str, step: StepSpec) -> None:

@@ -8,6 +8,7 @@ from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
 from trainwright.spec.calls import clashes_of_call, clashes_of_warm
+from trainwright.spec.checking import CHECK_DATA, TARGET, arguments_of, checks_of, clashes_of_check
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
 from trainwright.spec.findings import Findings, WrongValueError, show
 from trainwright.spec.groups import clashes, fan_out_of, join_of, loop_of
@@ -129,25 +130,31 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
     for index, text in enumerate(model.check):
         _check(f"{path}.check", index, text, tree, findings)
     register = _register(path, model, tree, findings) if model.uses == "register" else None
+    is_check, is_file = model.uses == CHECK_DATA, model.uses not in {None, "register", CHECK_DATA}
+    arguments: dict[str, Plain] = {}
+    if is_check:
+        arguments = arguments_of(path, model, tree, findings)
+    elif model.uses != "register":
+        arguments = dict(model.with_ or {})  # type: ignore[arg-type]  # Plain by the reader
     join, when = join_of(path, model, tree, findings)
     return StepSpec(
         stage=Stage.REGISTRATION if model.uses == "register" else model.stage,
         run=model.run if isinstance(model.run, str) else "",
         argv=tuple(model.run) if isinstance(model.run, list) else (),
-        call=model.call or "",
+        call=TARGET if is_check else model.call or "",
         register=register,
         out=dict(model.out),
         depends_on=tuple(sorted(set(model.depends_on))),
         resources=_resources(model.resources),
-        checks=tuple(model.check),
+        checks=checks_of(model) if is_check else tuple(model.check),
         baseline_required=model.baseline == "required",
         retry=retry_of(model.retry),
         timeout_s=model.timeout,
         cache=CachePolicy(model.cache.mode, model.cache.ttl),
         env=dict(model.env),
         help=model.help,
-        uses=model.uses or "" if model.uses != "register" else "",
-        arguments=dict(model.with_ or {}) if model.uses != "register" else {},  # type: ignore[arg-type]  # Plain by the reader
+        uses=model.uses or "" if is_file else "",
+        arguments=arguments,
         fan_out=fan_out_of(path, model, tree, findings),
         loop=loop_of(path, model, tree, findings),
         parallel=model.parallel or 0,
@@ -184,6 +191,8 @@ def _clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongVa
     found = clashes(path, model, tree)
     if model.uses is None:
         return [*found, *_clashes_of_command(name, model)]
+    if model.uses == CHECK_DATA:
+        return [*found, *clashes_of_check(name, path, model, tree), *clashes_of_warm(name, TARGET, model.warm)]
     if model.uses != "register":
         return [*found, *_clashes_of_file(name, path, tree)]
     for key in ("run", *_NOT_FOR_REGISTER):

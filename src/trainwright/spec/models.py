@@ -26,6 +26,9 @@ MOST_ROUNDS = 1000
 MOST = 2**62
 """Of any amount, in its smallest unit: what a database can still hold and add."""
 
+_STEP_TYPES = ("register", "check_data")
+"""What ``uses:`` may name besides a pipeline file."""
+
 _LIKE_A_KEY = 4  # characters; shorter words are near to everything
 DECLARES = frozenset({"type", "default", "range", "choices", "scale", "help"})
 """Keys that make a mapping under ``params:`` a declaration and not the default of a mapping parameter."""
@@ -147,15 +150,15 @@ def _misspelt(value: dict[str, object]) -> str:
 
 
 def _uses(value: object) -> str | None:
-    if value is None or value == "register":
-        return value
+    if value is None or value in _STEP_TYPES:
+        return str(value) if value else None
     if isinstance(value, str) and value.startswith(("./", "../")) and value.endswith((".yaml", ".yml")):
         return value
     if isinstance(value, str) and value.endswith(".py"):
         remedy = "keep it as YAML: tw plan --as yaml FILE; in Python, call the pipeline itself like a step"
         raise WrongValueError("TW1014", f"uses: {show(value)} is a Python file", remedy=remedy)
-    near = nearest(str(value), ["register"])
-    remedy = "write uses: register, or a pipeline file relative to this one, as in uses: ./other.yaml"
+    near = nearest(str(value), _STEP_TYPES)
+    remedy = "write uses: register or check_data, or a pipeline file relative to this one, as in uses: ./other.yaml"
     remedy = f"did you mean {near}?" if near else remedy
     raise WrongValueError("TW1014", f"uses: {show(value)} is neither", remedy=remedy)
 

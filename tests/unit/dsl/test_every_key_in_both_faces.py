@@ -11,6 +11,7 @@ from tracing import drawing_in
 from trainwright.core.artifact import Content, PinnedData
 from trainwright.core.ids import Digest
 from trainwright.plan.compile import compile_plan, data_requests
+from trainwright.spec.checking import CheckDataModel, ColumnModel, ExpectModel
 from trainwright.spec.document import Document
 from trainwright.spec.load import load
 from trainwright.spec.models import CacheModel, LoopModel, PipelineModel, ResourcesModel, StepModel, names_of
@@ -61,6 +62,10 @@ def everything(raw, n: int = 3):
     look.options(when="measure.succeeded > 0", depends_on=[q])(sizes)
     model = tw.command("cp ${{ raw }} ${TW_OUT}", raw=raw, out={"model": "model"}, name="copy")
     tw.command(["grep", "x", model], check="auc >= 0.5", name="judge")
+    a = {"type": "int", "range": [0, 9], "nulls": 0.1, "unique": False, "optional": True}
+    b = {"in": ["x"], "pattern": ".", "length": [1, 2]}
+    tw.check_data(model, expect={"rows": [1, None], "only": True, "unique": ["a", "b"], "columns": {"a": a, "b": b}},
+        against=raw, options={"name": "t", "columns": ["a"], "bins": 5}, check="drift.a.psi <= 0.2", step="sound")
     tw.register(model, name="m", alias="best", when="judge.auc > 0.6", depends_on=[q], on_fail={"run": ["echo", n]})
     return {"q": q}
 """
@@ -93,6 +98,9 @@ def test_every_key_of_the_language_can_be_said_in_python(draw: Draw) -> None:
     assert missing(CacheModel, *(step.get("cache", {}) for step in steps)) == set()
     assert missing(LoopModel, *(step.get("loop", {}) for step in steps)) == set()
     assert missing(TriggerModel, *document["triggers"]) == set()
+    check = document["steps"]["sound"]["with"]
+    assert missing(CheckDataModel, check) == missing(ExpectModel, check["expect"]) == set()
+    assert missing(ColumnModel, *check["expect"]["columns"].values()) == set()
 
 
 def test_every_key_gives_the_plan_that_yaml_gives(draw: Draw) -> None:

@@ -85,7 +85,8 @@ def test_figures_are_those_of_pandas_in_every_format(tmp_path: Path, monkeypatch
             assert (column.mean, column.std) == pytest.approx((wanted.mean(), wanted.std()))
             assert abs(column.distinct - 500) < 150
         assert (s.type.removeprefix("large_"), s.low, s.high, s.distinct, s.is_exact) == ("string", "v0", "v6", 7, True)
-        assert (b.type, b.low, b.high, b.mean) == ("bool", 0, 1, pytest.approx(frame["b"].mean()))
+        assert (b.type, b.low, b.high) == ("bool", 0, 1)
+        assert b.mean == pytest.approx(frame["b"].mean())
 
 
 def test_a_type_that_later_values_do_not_fit_becomes_wider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 import trainwright
 from trainwright.core.stage import Stage
-from trainwright.spec import models
+from trainwright.spec import checking, models
 from trainwright.spec.retry import RetryModel
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +78,9 @@ def test_every_page_is_in_the_navigation() -> None:
         RetryModel,
         models.RegisterModel,
         models.CacheModel,
+        checking.CheckDataModel,
+        checking.ExpectModel,
+        checking.ColumnModel,
     ],
 )
 def test_the_reference_has_every_key_of_the_language(model: type[BaseModel]) -> None:

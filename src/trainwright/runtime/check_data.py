@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trainwright.runtime import calls
 from trainwright.runtime.dataset import Dataset
 from trainwright.runtime.drift import BINS, drift
 from trainwright.runtime.expect import expect
@@ -27,6 +28,7 @@ def check_data(
         RefusedValue: it is no table, an expectation is none, or pandera is not installed.
     """
     data = frame(table)
+    calls.log(None, rows=len(data))  # what the stage data_preparation owes
     if wanted is not None:
         expect(data, wanted, name=name)
     if against is not None:

@@ -125,21 +125,22 @@ def thin_out(context: Context, without: Collection[RunId], *, dry_run: bool) -> 
         dry_run: only say what would go.
     """
     with context.database.reading() as rows:
-        old = [
-            v for name, last in store.rules(rows, context.project).items() for v in _beyond(context, rows, name, last)
-        ]
-        going = [v for v in old if not store.referents(rows, context.project, v, without)]
-    if dry_run:
-        return tuple(going)
-    removed: list[DatasetVersion] = []
-    for version in going:
-        with context.database.writing() as rows:  # looks again: somebody may have begun to use it
-            last = store.rules(rows, context.project).get(version.name, 0)
-            still = version in _beyond(context, rows, version.name, last) if last else False
-            still = still and not store.referents(rows, context.project, version)
-            if still and _remove(context, rows, version, f"keep last {last}"):
-                removed.append(version)
-    return tuple(removed)
+        going = _unneeded(context, rows, without)
+    if dry_run or not going:
+        return going
+    with context.database.writing() as rows:  # looks again: somebody may have begun to use one
+        going = _unneeded(context, rows, without)
+        return tuple(version for version in going if _remove(context, rows, version, "not kept by the rule"))
+
+
+def _unneeded(context: Context, rows: Rows, without: Collection[RunId]) -> tuple[DatasetVersion, ...]:
+    """Return the versions beyond what the rules keep that nothing refers to, oldest first."""
+    rules = store.rules(rows, context.project)
+    if not rules:
+        return ()
+    needed = store.referred(rows, context.project, without)
+    old = (v for name, last in rules.items() for v in datasets.versions(rows, context.project, name)[last:][::-1])
+    return tuple(version for version in old if version.address not in needed)
 
 
 def refuse_removed(rows: Rows, context: Context, data: Iterable[PinnedData]) -> None:
@@ -160,11 +161,6 @@ def _whole(context: Context, address: str) -> DatasetVersion:
             "TW2121", f"{address} is a slice, and this is about versions", remedy=f"write {address.partition('#')[0]}"
         )
     return resolve(context, address if address.startswith("datasets/") else f"datasets/{address}")
-
-
-def _beyond(context: Context, rows: Rows, name: str, last: int) -> Sequence[DatasetVersion]:
-    """Return the versions older than the newest ``last``, oldest first."""
-    return datasets.versions(rows, context.project, name)[last:][::-1]
 
 
 def _remove(context: Context, rows: Rows, version: DatasetVersion, why: str) -> bool:

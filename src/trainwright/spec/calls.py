@@ -8,6 +8,14 @@ from trainwright.spec.arguments import literal_of
 from trainwright.spec.findings import WrongValueError, show
 from trainwright.spec.params import refuse_unfinite
 
+CHECK_DATA = "check_data"
+"""What ``uses:`` says of a step that checks data; it is a call of ours."""
+
+CHECK_DATA_TARGET = "trainwright.runtime.check_data:check_data"
+
+CHECKED_TABLES = ("table", "against")
+"""Keys of such a step's ``with:`` that name an output of a step, or data."""
+
 
 def check_target(text: str) -> str:
     """Return ``package.module:function`` in Unicode's composed form.

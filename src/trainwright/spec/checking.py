@@ -13,15 +13,6 @@ from trainwright.spec.params import refuse_unfinite
 from trainwright.spec.reader import Tree
 from trainwright.spec.shape import place, translate
 
-CHECK_DATA = "check_data"
-"""The word behind ``uses:``."""
-
-TARGET = "trainwright.runtime.check_data:check_data"
-"""What such a step calls."""
-
-REFERENCES = ("table", "against")
-"""Keys that name an output of a step, or data."""
-
 _EXPECT, _WANTED = "expect", "wanted"
 _NOT_FOR_CHECK = ("run", "call", "out", "loop", "skip_code")
 _MOST_BINS = 1000

@@ -6,7 +6,7 @@ from trainwright.core import condition
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.errors import Position
 from trainwright.spec.arguments import reference_of
-from trainwright.spec.checking import REFERENCES, TARGET
+from trainwright.spec.calls import CHECK_DATA_TARGET, CHECKED_TABLES
 from trainwright.spec.document import ParamType, PipelineSpec, RegisterSpec, StepSpec
 from trainwright.spec.findings import Findings, WrongValueError, show, suggest
 from trainwright.spec.reader import Tree
@@ -57,7 +57,7 @@ class Links:
             wrong = self.obstacle(name, step, reference) if reference else None
             if wrong:
                 wrong.remedy = f'{wrong.remedy}; the text itself is written {{value: "{reference}"}}'
-            if step.call == TARGET and key in REFERENCES and reference is None:
+            if step.call == CHECK_DATA_TARGET and key in CHECKED_TABLES and reference is None:
                 remedy = "name an output of a step or an entry of data:, as in prep.table or data.raw"
                 wrong = WrongValueError("TW1021", f"{key}: {show(value)} is no table", remedy=remedy)
             if wrong:

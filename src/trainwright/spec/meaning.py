@@ -7,8 +7,7 @@ from trainwright.core.cache import CachePolicy
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
-from trainwright.spec.calls import clashes_of_call, clashes_of_warm
-from trainwright.spec.checking import CHECK_DATA, TARGET, arguments_of, checks_of, clashes_of_check
+from trainwright.spec.calls import CHECK_DATA, CHECK_DATA_TARGET, clashes_of_call, clashes_of_warm
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
 from trainwright.spec.findings import Findings, WrongValueError, show
 from trainwright.spec.groups import clashes, fan_out_of, join_of, loop_of
@@ -132,8 +131,11 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
     register = _register(path, model, tree, findings) if model.uses == "register" else None
     is_check, is_file = model.uses == CHECK_DATA, model.uses not in {None, "register", CHECK_DATA}
     arguments: dict[str, Plain] = {}
+    checks = tuple(model.check)
     if is_check:
-        arguments = arguments_of(path, model, tree, findings)
+        from trainwright.spec import checking  # noqa: PLC0415 - its models cost time, and few files need them
+
+        arguments, checks = checking.arguments_of(path, model, tree, findings), checking.checks_of(model)
     elif model.uses != "register":
         arguments = dict(model.with_ or {})  # type: ignore[arg-type]  # Plain by the reader
     join, when = join_of(path, model, tree, findings)
@@ -141,12 +143,12 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         stage=Stage.REGISTRATION if model.uses == "register" else model.stage,
         run=model.run if isinstance(model.run, str) else "",
         argv=tuple(model.run) if isinstance(model.run, list) else (),
-        call=TARGET if is_check else model.call or "",
+        call=CHECK_DATA_TARGET if is_check else model.call or "",
         register=register,
         out=dict(model.out),
         depends_on=tuple(sorted(set(model.depends_on))),
         resources=_resources(model.resources),
-        checks=checks_of(model) if is_check else tuple(model.check),
+        checks=checks,
         baseline_required=model.baseline == "required",
         retry=retry_of(model.retry),
         timeout_s=model.timeout,
@@ -192,7 +194,10 @@ def _clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongVa
     if model.uses is None:
         return [*found, *_clashes_of_command(name, model)]
     if model.uses == CHECK_DATA:
-        return [*found, *clashes_of_check(name, path, model, tree), *clashes_of_warm(name, TARGET, model.warm)]
+        from trainwright.spec import checking  # noqa: PLC0415 - as above
+
+        found += clashes_of_warm(name, CHECK_DATA_TARGET, model.warm)
+        return [*found, *checking.clashes_of_check(name, path, model, tree)]
     if model.uses != "register":
         return [*found, *_clashes_of_file(name, path, tree)]
     for key in ("run", *_NOT_FOR_REGISTER):

@@ -15,7 +15,7 @@ from trainwright.core.artifact import ArtifactKind
 from trainwright.core.cache import CacheMode
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
-from trainwright.spec.calls import check_target
+from trainwright.spec.calls import CHECK_DATA, check_target
 from trainwright.spec.document import API_VERSION, ParamType
 from trainwright.spec.findings import WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
@@ -26,7 +26,7 @@ MOST_ROUNDS = 1000
 MOST = 2**62
 """Of any amount, in its smallest unit: what a database can still hold and add."""
 
-_STEP_TYPES = ("register", "check_data")
+_STEP_TYPES = ("register", CHECK_DATA)
 """What ``uses:`` may name besides a pipeline file."""
 
 _LIKE_A_KEY = 4  # characters; shorter words are near to everything

@@ -49,7 +49,11 @@ def _zone(text: str) -> str:
 
 
 def _dataset(text: str) -> str:
-    name, at, _ = text.removeprefix("datasets/").partition("@")
+    whole, part, _ = text.partition("#")
+    name, at, _ = whole.removeprefix("datasets/").partition("@")
+    if part:
+        remedy = f"write dataset: datasets/{name}; what a step reads of it is a matter of data:"
+        raise WrongValueError("TW1015", f"{show(text)} is a slice; a trigger waits for versions", remedy=remedy)
     if at:
         remedy = f"write dataset: datasets/{name}"
         raise WrongValueError("TW1015", f"{show(text)} names one version; a trigger waits for new ones", remedy=remedy)

@@ -1,6 +1,7 @@
 """What people decide about dataset versions: tags, removal, how many to keep; and what refers to a version."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
@@ -9,6 +10,8 @@ from trainwright.core.dataset import RemovedVersion
 from trainwright.core.ids import Digest, ProjectName, RunId
 from trainwright.store.database import Rows, Value
 from trainwright.store.rows import instant
+
+_VERSION = re.compile(r'"(datasets/[^"@#]+@[0-9]+)(?=["#])')
 
 
 def tags(rows: Rows, project: ProjectName, name: str | None = None) -> dict[tuple[str, int], tuple[str, ...]]:
@@ -104,23 +107,41 @@ def rules(rows: Rows, project: ProjectName) -> Mapping[str, int]:
     return {row["name"]: row["last"] for row in found}
 
 
-def referents(
-    rows: Rows, project: ProjectName, version: DatasetVersion, without: Collection[RunId] = ()
-) -> tuple[str, ...]:
-    """Return the addresses of what refers to a version or a slice of it: tags, models, runs, cache entries.
+def referred(rows: Rows, project: ProjectName, without: Collection[RunId] = ()) -> set[str]:
+    """Return the addresses of all dataset versions that a tag names, or a run read or planned to.
+
+    Models and cache entries belong to runs, so that they name nothing beyond these.
 
     Args:
         rows: of a transaction.
-        project: of the version.
-        version: asked about.
+        project: of the versions.
         without: runs that do not count.
     """
+    found = {f"datasets/{name}@{version}" for name, version in tags(rows, project)}
+    key: dict[str, Value] = {"project": project, "without": json.dumps(list(without))}
+    for row in rows.all(
+        "SELECT DISTINCT i.address FROM attempt_input i JOIN run r ON r.id = i.run_id WHERE r.project = :project"
+        " AND r.id NOT IN (SELECT value FROM json_each(:without)) AND substr(i.address, 1, 9) = 'datasets/'",
+        key,
+    ):
+        found.add(row["address"].partition("#")[0])
+    for row in rows.all(
+        "SELECT body FROM plan WHERE project = :project AND digest IN (SELECT r.plan_digest FROM run r"
+        " WHERE r.project = :project AND r.id NOT IN (SELECT value FROM json_each(:without)))",
+        key,
+    ):
+        found.update(_VERSION.findall(row["body"]))
+    return found
+
+
+def referents(rows: Rows, project: ProjectName, version: DatasetVersion) -> tuple[str, ...]:
+    """Return the addresses of what refers to a version or a slice of it: tags, models, runs, cache entries."""
     key: dict[str, Value] = {"project": project, "name": version.name, "version": version.version}
     tags_ = rows.all(
         "SELECT tag FROM dataset_tag WHERE project = :project AND name = :name AND version = :version ORDER BY tag", key
     )
     found = [f"datasets/{version.name}@{row['tag']}" for row in tags_]
-    runs = [run for run in _runs(rows, project, version.address) if run not in without]
+    runs = _runs(rows, project, version.address)
     of_runs = {"project": project, "runs": json.dumps(runs)}
     models = rows.all(
         "SELECT name, version FROM model_version WHERE project = :project"

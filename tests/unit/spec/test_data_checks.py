@@ -3,7 +3,7 @@
 import pytest
 
 from trainwright.core.errors import SpecError
-from trainwright.spec.checking import TARGET
+from trainwright.spec.calls import CHECK_DATA_TARGET
 from trainwright.spec.document import Document
 from trainwright.spec.load import load
 
@@ -26,7 +26,7 @@ def test_a_check_of_data_is_a_call_of_ours_with_its_expectations_as_a_value() ->
     step = loaded("{table: prep.table, expect: {columns: {a: {in: [prep.table]}}}, against: data.before}").spec.steps[
         "sound"
     ]
-    assert (step.call, step.uses) == (TARGET, "")
+    assert (step.call, step.uses) == (CHECK_DATA_TARGET, "")
     assert step.arguments == {
         "table": "prep.table",
         "against": "data.before",
@@ -91,3 +91,8 @@ def test_a_step_type_that_does_not_exist_is_told_which_do() -> None:
     with pytest.raises(SpecError, match="is neither") as caught:
         load("pipeline: p\nsteps: {a: {uses: check_dat, with: {}}}", "p.yaml")
     assert caught.value.problem.remedy == "did you mean check_data?"
+
+
+def test_a_trigger_waits_for_versions_and_not_for_a_slice() -> None:
+    with pytest.raises(SpecError, match="is a slice; a trigger waits for versions"):
+        load("pipeline: p\ntriggers: {dataset: 'datasets/d#split=train'}\nsteps: {a: {run: x}}", "p.yaml")

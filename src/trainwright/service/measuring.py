@@ -192,9 +192,9 @@ def _column(name: str, values: Any) -> Column:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _numbers(found, values)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _ordered(found, values, values)
-    if pa.types.is_temporal(kind):
-        return _ordered(found, values, values.cast(pa.string()))
+        return _ordered(found, values.cast(pa.large_string()))
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return _ordered(found, values)
     return found
 
 
@@ -203,8 +203,7 @@ def _type(kind: Any) -> str:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    text = str(kind)
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    return _cut(str(kind))
 
 
 def _numbers(found: Column, values: Any) -> Column:
@@ -259,19 +258,20 @@ def _sketch_of_numbers(values: Any, doubles: Any) -> tuple[int, ...]:
     return smallest(mixed.to_pylist())
 
 
-def _ordered(found: Column, values: Any, texts: Any) -> Column:
+def _ordered(found: Column, values: Any) -> Column:
     from dataclasses import replace
 
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     ends = pc.min_max(values)
-    low, high = (ends[end].as_py() for end in ("min", "max"))
+    low, high = (ends[end].cast(pa.large_string()).as_py() for end in ("min", "max"))
     hashes = (
-        int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") for text in pc.unique(texts).to_pylist()
+        int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+        for text in pc.unique(values).cast(pa.large_string()).to_pylist()
     )
-    return replace(found, low=_shown(low), high=_shown(high), sketch=smallest(hashes))
+    return replace(found, low=_cut(low), high=_cut(high), sketch=smallest(hashes))
 
 
-def _shown(value: Any) -> str:
-    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
+def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

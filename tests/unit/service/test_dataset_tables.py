@@ -3,9 +3,12 @@
 import gzip
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from build import context
@@ -222,3 +225,36 @@ def test_json_lines_of_many_pieces_are_whole(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "t").write_text("\n".join(lines))
     table = measure(tmp_path / "t", "jsonl")
     assert (table.rows, table.columns[0].high) == (100, 99)
+
+
+def test_every_type_of_parquet_is_read_and_what_has_no_order_only_counted(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "duration": pa.array([1, None], pa.duration("us")),
+            "date": pa.array([1, 2], pa.date32()),
+            "at": pa.array([1, 2], pa.timestamp("ns", "UTC")),
+            "bytes": pa.array([b"a", b"b"]),
+            "list": pa.array([[1], None]),
+            "record": pa.array([{"a": 1}, {"a": 2}]),
+            "decimal": pa.array([Decimal("1.50"), Decimal("2.25")]),
+            "half": pa.array([1.5, float("nan")], pa.float16()),
+            "words": pa.array(["x", None]).dictionary_encode(),
+            "view": pa.array(["a", "b"], pa.string_view()),
+            "large": pa.array([2**64 - 1, 1], pa.uint64()),
+        }
+    )
+    pq.write_table(table, tmp_path / "t")
+    found = {c.name: (c.nulls, c.nans, c.low, c.high, c.distinct) for c in measure(tmp_path / "t", "parquet").columns}
+    assert found == {
+        "duration": (1, 0, None, None, 0),
+        "date": (0, 0, "1970-01-02", "1970-01-03", 2),
+        "at": (0, 0, "1970-01-01 00:00:00.000000001Z", "1970-01-01 00:00:00.000000002Z", 2),
+        "bytes": (0, 0, None, None, 0),
+        "list": (1, 0, None, None, 0),
+        "record": (0, 0, None, None, 0),
+        "decimal": (0, 0, 1.5, 2.25, 2),
+        "half": (0, 1, 1.5, 1.5, 1),
+        "words": (1, 0, "x", "x", 1),
+        "view": (0, 0, "a", "b", 2),
+        "large": (0, 0, 1, 2**64 - 1, 2),
+    }

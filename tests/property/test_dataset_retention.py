@@ -127,7 +127,7 @@ class Life:
         assert all(self.world.content.has(row["digest"]) for row in found)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(ACTIONS, max_size=14))
 def test_nothing_that_is_referred_to_goes(actions: list[tuple[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from trainwright.core.artifact import ArtifactKind, Input
+from trainwright.core.environment import StepEnvironment
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
@@ -162,6 +163,7 @@ class JobSpec:
         collections: input that stands for many → its kind and the names of those inputs, in order.
         timeout_s: seconds the command may take; None = for ever.
         warm: modules that an interpreter may have imported ahead; nothing that the function computes depends on it.
+        environment: locked; None = that of whoever starts it.
     """
 
     attempt: AttemptId
@@ -183,3 +185,4 @@ class JobSpec:
     grace_s: float = 10.0
     collections: Mapping[str, Collection] = field(default_factory=dict)
     warm: tuple[str, ...] = ()
+    environment: StepEnvironment | None = None

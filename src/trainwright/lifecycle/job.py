@@ -44,6 +44,7 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         grace_s=GRACE_S,
         collections=collections,
         warm=step.warm,
+        environment=step.environment,
     )
 
 

@@ -155,6 +155,7 @@ def _single(scope: Scope, name: str, base: PlannedStep, baseline: str) -> Planne
         param_names=params_of(step),
         cache=step.cache,
         warm=step.warm,
+        environment=scope.environment_of(step),
     )
 
 
@@ -171,6 +172,7 @@ def _on_fail(scope: Scope, name: str, step: StepSpec) -> PlannedStep:
         timeout_s=step.timeout_s,
         env=env_of(step, lambda reference: scope.part(name, reference)),
         join=Join.ONE_FAILED,
+        environment=scope.environment_of(step) if step.environment else None,  # it has to run when that one cannot
         params=None if scope.prefix == "" else scope.params,
         bound=scope.bound,
         folder=scope.folder,

@@ -8,6 +8,7 @@ from functools import cached_property
 from trainwright.core.artifact import ArtifactKind, PinnedData
 from trainwright.core.cache import CachePolicy
 from trainwright.core.codec import digest_of
+from trainwright.core.environment import StepEnvironment
 from trainwright.core.ids import Digest, StepName
 from trainwright.core.job import Command, Part, Retry, Template
 from trainwright.core.join import Join
@@ -128,6 +129,7 @@ class PlannedStep:
         folder: of its pipeline file, relative to the folder of the top one.
         param_names: parameters whose values stand in the command or its variables, sorted.
         cache: whether what was made before may be used again.
+        environment: in which its command runs; None = that of whoever starts it.
     """
 
     name: StepName
@@ -154,6 +156,7 @@ class PlannedStep:
     folder: str = "."
     param_names: tuple[str, ...] = ()
     cache: CachePolicy = field(default_factory=CachePolicy)
+    environment: StepEnvironment | None = None
 
 
 @dataclass(frozen=True)  # without slots: the index below is made once and kept

@@ -2,9 +2,10 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trainwright.core.artifact import ArtifactKind
+from trainwright.core.environment import AskedEnvironment, EnvironmentKind, StepEnvironment
 from trainwright.core.errors import SpecError
 from trainwright.core.ids import StepName
 from trainwright.core.job import Argument, Part
@@ -28,6 +29,7 @@ class Scope:
         data: its data entries that somebody gives: name → what they are.
         registered: model names of each output that a register step further out puts into the registry.
         folder: of the file, relative to the folder of the top one.
+        environment: of steps that say none, its path relative to the folder of the top file.
     """
 
     document: Document
@@ -38,6 +40,7 @@ class Scope:
     data: Mapping[str, PlannedInput] = field(default_factory=dict)
     registered: Mapping[tuple[StepName, str], tuple[str, ...]] = field(default_factory=dict)
     folder: str = "."
+    environment: AskedEnvironment | None = None
 
     def path(self, name: str) -> StepName:
         """Return the path of a step of this file."""
@@ -47,6 +50,21 @@ class Scope:
         """Return the path of what is executed for a step: of its members' template when it has members."""
         step = self.document.spec.steps[name]
         return StepName(f"{self.path(name)}.*" if step.fan_out or step.loop else self.path(name))
+
+    @property
+    def default_environment(self) -> AskedEnvironment | None:
+        """Return the environment of steps that say none: that of this file, else of the file that uses it."""
+        return self._placed(self.document.spec.environment) or self.environment
+
+    def environment_of(self, step: StepSpec) -> StepEnvironment | None:
+        """Return the environment of a step, not locked yet; None when it is inherited."""
+        asked = self._placed(step.environment) or self.default_environment
+        return StepEnvironment(asked) if asked is not None and asked.kind is not EnvironmentKind.INHERIT else None
+
+    def _placed(self, asked: AskedEnvironment | None) -> AskedEnvironment | None:
+        if asked is None or not asked.path:
+            return asked
+        return replace(asked, path=posixpath.normpath(posixpath.join(self.folder, asked.path)))
 
     def part(self, name: str, reference: Reference) -> Part:
         """Return what stands for a reference of the step ``name`` in a template."""

@@ -67,6 +67,7 @@ def sub_scope(scope: Scope, name: str, step: StepSpec) -> Scope:
         data=data,
         registered={**scope.registered, **dict(_registered(scope, name, sub, prefix))},
         folder=joined(scope.folder, step.uses),
+        environment=scope.default_environment,
     )
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.cache import CachePolicy
+from trainwright.core.environment import AskedEnvironment
 from trainwright.core.errors import Position
 from trainwright.core.job import Retry
 from trainwright.core.join import Join
@@ -113,6 +114,7 @@ class StepSpec:
         on_fail: what is run when the step has failed.
         warm: modules that an interpreter may have imported ahead of the function, sorted.
         skip_code: exit code that means "nothing to do"; None = there is none.
+        environment: None = that of the pipeline.
     """
 
     stage: Stage | None = None
@@ -141,6 +143,7 @@ class StepSpec:
     on_fail: "StepSpec | None" = None
     skip_code: int | None = None
     warm: tuple[str, ...] = ()
+    environment: AskedEnvironment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class PipelineSpec:
         outputs: what it gives as a sub-pipeline: name → ``step.output``.
         parallel: steps of a run at one time; 0 = no limit of its own.
         triggers: in the order written; no plan depends on them.
+        environment: of steps that say none; None = that of the file that uses this one, or inherited.
     """
 
     pipeline: str
@@ -163,6 +167,7 @@ class PipelineSpec:
     outputs: Mapping[str, str] = field(default_factory=dict)
     parallel: int = 0
     triggers: tuple[TriggerSpec, ...] = ()
+    environment: AskedEnvironment | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongVal
     for key in _NOT_ON_FAIL if model.on_fail is not None else ():
         if f"{path}.on_fail.{key}" in tree.positions:
             message = f"on_fail: of step {name} has {key}:"
-            remedy = "on_fail: takes run:, env:, resources:, retry: and timeout:"
+            remedy = "on_fail: takes run:, env:, environment:, resources:, retry: and timeout:"
             found.append((f"on_fail.{key}", WrongValueError("TW1017", message, remedy=remedy)))
     if model.on_fail is not None and model.on_fail.uses is not None:
         message = f"on_fail: of step {name} has uses:"

@@ -9,6 +9,7 @@ from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
 from trainwright.spec.calls import CHECK_DATA, CHECK_DATA_TARGET, clashes_of_call, clashes_of_warm
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
+from trainwright.spec.environments import environment_of
 from trainwright.spec.findings import Findings, WrongValueError, show
 from trainwright.spec.groups import clashes, fan_out_of, join_of, loop_of
 from trainwright.spec.models import (
@@ -26,7 +27,9 @@ from trainwright.spec.shape import place, translate
 from trainwright.spec.triggers import triggers_of
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
-_NOT_FOR_REGISTER = ("call", "out", "check", "resources", "retry", "timeout", "env", "baseline", "cache", "warm")
+_NOT_FOR_REGISTER = (
+    *("call", "out", "check", "resources", "retry", "timeout", "env", "baseline", "cache", "warm", "environment"),
+)
 _NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER, "skip_code")
 
 
@@ -46,6 +49,7 @@ def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> Pipelin
         outputs=dict(model.outputs),
         parallel=model.parallel or 0,
         triggers=triggers_of(model.triggers, model.pipeline, declared, tree, findings),
+        environment=environment_of("environment", model.environment, tree, findings),
     )
 
 
@@ -166,6 +170,7 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         on_fail=_on_fail(path, model, tree, findings),
         skip_code=model.skip_code,
         warm=tuple(sorted(set(model.warm))),
+        environment=environment_of(f"{path}.environment", model.environment, tree, findings),
     )
 
 

@@ -17,6 +17,7 @@ from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
 from trainwright.spec.calls import CHECK_DATA, check_target
 from trainwright.spec.document import API_VERSION, ParamType
+from trainwright.spec.environments import Environment
 from trainwright.spec.findings import WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
 from trainwright.spec.retry import RetryModel
@@ -265,6 +266,7 @@ class StepModel(_Model):
         ],
         Empty,
     ] = {}
+    environment: Environment = None
     warm: Texts = []
     help: str = ""
     for_each: Annotated[str | list[object] | None, PlainValidator(_for_each), WithJsonSchema(_LIST_OR_NAME)] = None
@@ -300,6 +302,7 @@ class PipelineModel(_Model):
     data: Annotated[dict[Annotated[str, AfterValidator(_name("data entry"))], str], Empty] = {}
     outputs: Annotated[dict[Annotated[str, AfterValidator(_name("output"))], str], Empty] = {}
     parallel: Annotated[int, Field(ge=1)] | None = None
+    environment: Environment = None
     triggers: TriggerModels = []
     steps: Annotated[dict[StepName, StepModel], BeforeValidator(_steps)]
 

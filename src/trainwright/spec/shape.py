@@ -7,6 +7,7 @@ from pydantic_core import ErrorDetails
 
 from trainwright.core.errors import Position
 from trainwright.core.scalar import Plain
+from trainwright.spec.environments import EnvironmentModel
 from trainwright.spec.findings import Findings, WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.models import (
     CacheModel,
@@ -26,7 +27,7 @@ from trainwright.spec.triggers import TriggerModel, written_path
 LATER = frozenset(
     {
         *("scheduling", "runs_on", "sweep", "curriculum"),
-        *("script", "launcher", "workers", "checkpoint", "environment", "shm"),
+        *("script", "launcher", "workers", "checkpoint", "shm"),
     }
 )
 """Keys of the language that this version knows of and does not do yet."""
@@ -37,6 +38,7 @@ _BELOW_A_STEP: dict[str, type[BaseModel]] = {
     "with": RegisterModel,
     "loop": LoopModel,
     "cache": CacheModel,
+    "environment": EnvironmentModel,
 }
 _SHAPES = {
     "string_type": "text",
@@ -160,6 +162,8 @@ def _model_at(parts: list[str]) -> tuple[type[BaseModel], str]:
         case ["steps", name, "on_fail", *below] if below:
             model, where = _model_at(["steps", name, *below])
             return model, f"on_fail: of {where}"
+        case ["environment", _]:
+            return EnvironmentModel, "environment:"
         case ["triggers", _, _]:
             return TriggerModel, "a trigger"
         case ["steps", name, _]:

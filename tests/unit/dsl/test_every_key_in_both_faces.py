@@ -13,6 +13,7 @@ from trainwright.core.ids import Digest
 from trainwright.plan.compile import compile_plan, data_requests
 from trainwright.spec.checking import CheckDataModel, ColumnModel, ExpectModel
 from trainwright.spec.document import Document
+from trainwright.spec.environments import EnvironmentModel
 from trainwright.spec.load import load
 from trainwright.spec.models import CacheModel, LoopModel, PipelineModel, ResourcesModel, StepModel, names_of
 from trainwright.spec.params import resolve
@@ -26,6 +27,8 @@ Draw = Callable[..., dict[str, Any]]
 EVERYTHING = """
 import trainwright as tw
 
+IMAGE = {"image": "registry.example/team/train@sha256:" + "a" * 64}
+
 
 @tw.step(out={"names": "value"}, retry={"max": 3, "on": {"crash": 2, "oom": 1}, "backoff": "1s", "memory": "x2..8Gi"},
     memory="1Gi", cpu="500m", gpu=1, gpu_memory="2Gi", cache={"mode": "auto", "ttl": "24h"}, help="h", skip_code=77)
@@ -38,19 +41,20 @@ def measure(name, place):
     return {}
 
 
-@tw.step(out={"q": "value"}, check=["q >= 0"], baseline="optional")
+@tw.step(out={"q": "value"}, check=["q >= 0"], baseline="optional", environment={"project": ".", "extras": ["x"]})
 def tune(lr, before=None):
     return 1
 
 
-@tw.step
+@tw.step(environment={"lockfile": "uv.lock"})
 def look(sizes):
     pass
 
 
 @tw.pipeline(
     apiVersion="trainwright/v1", name="all", description="d", standard=False, parallel=3,
-    data={"raw": "pkg://trainwright/py.typed"}, triggers=[
+    data={"raw": "pkg://trainwright/py.typed"},
+    environment={"requirements": "requirements.txt", "python": "3.11"}, triggers=[
         {"name": "night", "cron": "30 2 * * *", "timezone": "Europe/Berlin", "catch_up": "all(3)", "params": {"n": 4}},
         {"run": "prepare", "on": "any", "debounce": "10m"}, {"dataset": "datasets/clicks"}, {"webhook": "w"}],
 )
@@ -60,7 +64,7 @@ def everything(raw, n: int = 3):
     rounds = tune.options(loop={"max_rounds": 4, "until": "q >= 3"}, on_fail={"run": "true", "env": {"N": n}, "cpu": 2})
     q = rounds(0.5, tw.prev.q)
     look.options(when="measure.succeeded > 0", depends_on=[q])(sizes)
-    model = tw.command("cp ${{ raw }} ${TW_OUT}", raw=raw, out={"model": "model"}, name="copy")
+    model = tw.command("cp ${{ raw }} ${TW_OUT}", raw=raw, out={"model": "model"}, name="copy", environment=IMAGE)
     tw.command(["grep", "x", model], check="auc >= 0.5", name="judge")
     a = {"type": "int", "range": [0, 9], "nulls": 0.1, "unique": False, "optional": True}
     b = {"in": ["x"], "pattern": ".", "length": [1, 2]}
@@ -96,6 +100,8 @@ def test_every_key_of_the_language_can_be_said_in_python(draw: Draw) -> None:
     assert missing(ResourcesModel, *(step.get("resources", {}) for step in steps)) == set()
     assert missing(RetryModel, *(step.get("retry", {}) for step in steps)) == set()
     assert missing(CacheModel, *(step.get("cache", {}) for step in steps)) == set()
+    environments = [document["environment"], *(step.get("environment", {}) for step in steps)]
+    assert missing(EnvironmentModel, *environments) == set()
     assert missing(LoopModel, *(step.get("loop", {}) for step in steps)) == set()
     assert missing(TriggerModel, *document["triggers"]) == set()
     check = document["steps"]["sound"]["with"]

@@ -288,5 +288,6 @@ def context(folder: Path, *, script: Script | None = None, nodes: tuple[Node, ..
     return Context(
         database=opened, content=content, backend=backend, clock=clock,
         ids=CountingIds(), project=PROJECT, actor="ada", sources={"file": FileSource()}, environ={}, here=folder,
+        home=folder, environments=folder / "envs",
         sources_of_code=Sources(opened, content, clock),
     )  # fmt: skip

@@ -177,6 +177,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
                 home=settings.home,
                 project=settings.project,
                 warm=settings.warm,
+                environments=settings.environments,
             )
         ),
         clock=clock,
@@ -187,6 +188,8 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         environ=environ,
         here=here,
         sources_of_code=Sources(database, content, clock),
+        home=settings.home,
+        environments=settings.environments,
         warm=settings.warm,
     )
     return App(settings, context, database)

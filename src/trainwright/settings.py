@@ -27,6 +27,9 @@ class Settings:
             because the path of a socket is short (108 bytes) and a project's may be long.
         ledger: folder in which all projects and users of the machine note what they hold (TW_MACHINE_DIR); default
             in /tmp: it has to be one place for everybody, and to be gone after a restart.
+        environments: folder in which environments of steps are built (TW_ENVS_DIR); default below TW_MACHINE_DIR when
+            that is set, else in the user's cache, where uv's own is: files are shared with it by hard links. It is one
+            user's: what others may write is not executed.
         warm: packages that may be imported ahead of the functions that ask for them (TW_WARM, with commas between;
             ``off`` for none); default those of tables and numbers, which can be forked.
         debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
@@ -38,6 +41,7 @@ class Settings:
     inventory: Path | None
     sockets: Path
     ledger: Path
+    environments: Path
     warm: frozenset[str]
     debug: bool
 
@@ -52,6 +56,7 @@ def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
         inventory=Path(inventory).expanduser().absolute() if inventory else None,
         sockets=_sockets(environ),
         ledger=Path(environ.get("TW_MACHINE_DIR") or Path(tempfile.gettempdir()) / "trainwright-machine").absolute(),
+        environments=_environments(environ),
         warm=_warm(environ.get("TW_WARM") or WARM),
         debug=environ.get("TW_DEBUG", "") not in {"", "0"},
     )
@@ -69,6 +74,15 @@ def find_home(here: Path) -> Path:
 
 def _warm(text: str) -> frozenset[str]:
     return frozenset() if text == "off" else frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+def _environments(environ: Mapping[str, str]) -> Path:
+    if environ.get("TW_ENVS_DIR"):
+        return Path(environ["TW_ENVS_DIR"]).expanduser().absolute()
+    if environ.get("TW_MACHINE_DIR"):
+        return Path(environ["TW_MACHINE_DIR"]).absolute() / f"envs-{os.getuid()}"
+    cache = environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser().absolute() / "trainwright" / "envs"
 
 
 def _sockets(environ: Mapping[str, str]) -> Path:

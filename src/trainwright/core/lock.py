@@ -1,7 +1,7 @@
 """A lock: every package of an environment with its version and the hashes of its files, in one form.
 
-A line a package, ``name==version ; marker --hash=sha256:… --hash=sha256:…``, sorted: what uv and pip take as it is. Where
-packages come from is no part of it: no index, no address, nobody's password.
+A line a package, ``name==version ; marker --hash=sha256:… --hash=sha256:…``, sorted: what uv and pip take as it is.
+Where packages come from is no part of it: no index, no address, nobody's password.
 """
 
 import hashlib

@@ -27,6 +27,7 @@ class ReasonCode(StrEnum):
     TIMED_OUT = "timed-out"
     LOST = "lost"
     NOT_STARTED = "not-started"
+    ENVIRONMENT_FAILED = "environment-failed"
     OUTPUT_MISSING = "output-missing"
     OUTPUT_INVALID = "output-invalid"
     NOT_PUBLISHED = "not-published"
@@ -117,6 +118,10 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
         "its runner died without a result", "run it again; a lost attempt is repeated up to three times by itself"
     ),
     ReasonCode.NOT_STARTED: Entry("the command could not be started: {message}", "mend the command or its inputs"),
+    ReasonCode.ENVIRONMENT_FAILED: Entry(
+        "its environment could not be built: {message}",
+        "see all of it: tw logs RUN/STEP; a newer lock: tw env lock FILE --upgrade; a network that fails: retry:",
+    ),
     ReasonCode.OUTPUT_MISSING: Entry(
         "ended well but did not write the output {output}",
         "write it to the path that ${{{{ out.NAME }}}} gives (in a script: tw.outputs), or take it out of out:",

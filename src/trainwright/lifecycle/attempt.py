@@ -93,8 +93,8 @@ def classify(ended: Ended) -> ExitClass:
             return ExitClass.OUTPUT
         case "not-published":
             return ExitClass.INFRASTRUCTURE
-        case "not-started":
-            return ExitClass.USER_ERROR  # no such command, or not executable
+        case "not-started" | "environment-failed":
+            return ExitClass.USER_ERROR  # no such command, or a lock that cannot be had: retry: may repeat it
         case _:
             return _by_status(ended.exit_code, signal_of(ended))
 
@@ -110,6 +110,8 @@ def reason_code(ended: Ended, exit_class: ExitClass) -> ReasonCode:
     """Return the catalogue's code for an end."""
     if ended.cause == "not-started":
         return ReasonCode.NOT_STARTED
+    if ended.cause == "environment-failed":
+        return ReasonCode.ENVIRONMENT_FAILED
     if ended.cause == "output-invalid":
         return ReasonCode.OUTPUT_INVALID
     return _REASONS.get(exit_class, ReasonCode.NOT_PUBLISHED)

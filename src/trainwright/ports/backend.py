@@ -28,7 +28,8 @@ class Ended:
 
     Attributes:
         cause: ``exited`` (see code and signal), ``timeout``, ``stopped``, ``not-started``, ``out-of-memory``,
-            ``output-missing``, ``output-invalid``, ``not-published``, or ``lost``: its runner died without a result.
+            ``environment-failed``, ``output-missing``, ``output-invalid``, ``not-published``, or ``lost``: its runner
+            died without a result.
         message: of the runner, for a person; the names of what is missing for ``output-missing``; may be empty.
         outputs: published ones, by name; complete or empty.
         metrics, params: what the script logged and noted.

@@ -84,13 +84,18 @@ def build(
 ) -> dict[bytes, bytes]:
     """Return the whole environment of the command.
 
-    Inherited, then ours as defaults, then the author's ``env:``, then what nobody may change: ``TW_*`` and the devices.
+    Inherited, then ours as defaults, then its Python environment's, then the author's ``env:``, then what nobody may
+    change: ``TW_*`` and the devices.
 
     Raises:
         ValueError: see :meth:`Renderer.render`.
     """
     job = order["job"]
     env = inherited(given, order.get("path", ()), job["resources"]["cpu_milli"])
+    if places.environment:
+        from trainwright.runtime import virtualenv
+
+        virtualenv.activate(env, places.environment)
     for name, template in job["env"].items():
         env[name.encode()] = renderer.render(template)
     add_library(env, order.get("library") or "")

@@ -107,6 +107,7 @@ class _Attempt:
         self._started_at: str | None = None
         self._sampler = telemetry.Sampler(folder, self._job["devices"])
         self._limits = limits.Limits(self._job["resources"], None, "none")
+        self._held: object = None  # the environment in use
 
     def carry_out(self) -> Outcome:
         """Prepare, execute, publish; whatever goes wrong becomes an outcome, and no process is left."""
@@ -149,6 +150,9 @@ class _Attempt:
             return Outcome("stopped", self._why())
         try:
             places = workspace.prepare(self._folder, self._job, self._order["store"])
+            obstacle = self._take_environment(places) if self._job.get("environment") else None
+            if obstacle is not None:
+                return obstacle
             renderer = environment.Renderer(places, environment.checkpoint_folder(self._order, self._folder))
             env = environment.build(self._order, self._folder, self._env, places, renderer)
             argv = environment.argv(self._job["command"], renderer, env[b"PATH"])
@@ -161,6 +165,22 @@ class _Attempt:
         if outcome.cause == "exited" and outcome.status == 0:
             self._publish(outcome, places)
         return outcome
+
+    def _take_environment(self, places: workspace.Workspace) -> Outcome | None:
+        """Hold the job's own Python environment until we end; return the outcome when there is none to be had."""
+        from trainwright.runtime import virtualenv
+
+        def is_stopped() -> bool:
+            return self._is_stopped() or tree.next_signal(0.0) == tree.TERM
+
+        try:
+            held = virtualenv.for_attempt(self._order, self._folder, self._env, is_stopped)
+        except virtualenv.BuildError as error:
+            return Outcome("environment-failed", str(error))
+        except virtualenv.StoppedError:
+            return Outcome("stopped", self._why())
+        self._held, places.environment = held, held.path
+        return None
 
     def _execute(self, argv: list[bytes], env: dict[bytes, bytes]) -> Outcome:
         self._started_at = instant()

@@ -21,14 +21,16 @@ class Workspace:
         cwd: where the command starts.
         inputs: name → path of the file or folder itself.
         outputs: name → path that the command has to write.
+        environment: folder of the Python environment that it runs in; empty = that of whoever asked for it.
     """
 
-    __slots__ = ("cwd", "inputs", "outputs")
+    __slots__ = ("cwd", "environment", "inputs", "outputs")
 
     def __init__(self, cwd: str, inputs: dict[str, str], outputs: dict[str, str]) -> None:
         self.cwd = cwd
         self.inputs = inputs
         self.outputs = outputs
+        self.environment = ""
 
 
 def prepare(folder: str, job: dict[str, Any], store: str) -> Workspace:

@@ -37,6 +37,8 @@ class Context:
         warm: packages that may be imported ahead of functions; none when that is switched off.
         here: working directory; relative paths that people type start here.
         sources_of_code: reads captured code trees.
+        home: state folder.
+        environments: folder in which this user's environments are built on this machine.
     """
 
     database: Database
@@ -50,4 +52,6 @@ class Context:
     environ: Mapping[str, str]
     here: Path
     sources_of_code: Sources
+    home: Path
+    environments: Path
     warm: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ from trainwright.service.context import Context
 from trainwright.service.datasets import pin
 from trainwright.service.documents import read_document
 from trainwright.service.lookup import read_run
-from trainwright.service.submit import Prepared, refuse_too_much
+from trainwright.service.submit import Prepared, refuse_too_much, with_locks
 from trainwright.spec.document import Document
 from trainwright.spec.findings import suggest
 from trainwright.spec.params import resolve
@@ -88,6 +88,7 @@ def resumption(
         asked = {**kept, **overrides}
         plan = compile_plan(document, resolve(document, asked), _pinned(context, document, plan, path.parent))
         refuse_too_much(context, document, plan)
+        plan = with_locks(context, document, plan, path.parent)
         prepared = Prepared(plan, run.source, path.parent, code=state)
         dropped = tuple(sorted(set(run.params) - set(kept)))
         yield Resumption(view, _with_anew(prepared, view, again_from), dropped)

@@ -15,6 +15,7 @@ from trainwright.core.states import RunState, StepState
 from trainwright.lifecycle.job import code_of
 from trainwright.plan.cachekey import is_reusable
 from trainwright.plan.compile import compile_plan, data_requests
+from trainwright.plan.environments import asked_environments
 from trainwright.plan.part import part_of
 from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.sched.round import never_fits
@@ -80,7 +81,20 @@ def prepare(
     plan = compile_plan(document, params, pin(context, asked, folder, where))
     plan = part_of(plan, only) if only else plan
     refuse_too_much(context, document, plan)
-    return Prepared(plan, source, folder)
+    return Prepared(with_locks(context, document, plan, folder), source, folder)
+
+
+def with_locks(context: Context, document: Document, plan: Plan, folder: Path) -> Plan:
+    """Return the plan with the environments of its steps locked, and their locks stored.
+
+    Raises:
+        SpecError, BackendError: see ``locking.lock_plan``.
+    """
+    if not asked_environments(plan):
+        return plan
+    from trainwright.service.locking import lock_plan  # noqa: PLC0415 - most pipelines have none, and it is not light
+
+    return lock_plan(context, document, plan, folder)
 
 
 def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:

@@ -93,6 +93,7 @@ class LocalBackend:
                 "library": self._front(),
                 "checkpoints": f"{os.path.dirname(folder)}/checkpoints",  # noqa: PTH120 - texts: a start for each step
                 "engine": self._engine(),
+                "environments": None if self._settings.environments is None else str(self._settings.environments),
             }
             make_folder(folder)
             self._take_room(job, folder)

@@ -18,6 +18,7 @@ class LocalSettings:
         home: state folder; an engine of it is called back to life by an attempt that ends after its engine died.
         project: that such an engine works for.
         warm: packages that may be imported ahead of the functions that ask for them; none switches that off.
+        environments: folder in which environments of steps are built; without one such steps cannot start.
         ledger: folder of the machine-wide ledger; without one other projects are not seen.
     """
 
@@ -31,6 +32,7 @@ class LocalSettings:
     home: Path | None = None
     project: str = ""
     warm: frozenset[str] = frozenset()
+    environments: Path | None = None
 
     def variables(self) -> dict[str, str]:
         """Return the variables with which an engine of this very place is started."""
@@ -39,6 +41,7 @@ class LocalSettings:
             "TW_INVENTORY": self.inventory,
             "TW_RUNTIME_DIR": self.sockets,
             "TW_MACHINE_DIR": self.ledger,
+            "TW_ENVS_DIR": self.environments,
         }
         return {
             "TW_PROJECT": self.project,

@@ -73,9 +73,13 @@ class WarmStart:
         return pid
 
     def _may(self, job: JobSpec) -> bool:
-        """Tell whether the job asks for modules that are allowed, and for no device, which could not be forked."""
+        """Tell whether the job asks for modules that are allowed, and for no device, which could not be forked.
+
+        Nor for an environment of its own: the attempt itself holds that, and it may not be built yet.
+        """
         allowed = self._settings.warm
-        return bool(job.warm) and not job.devices and all(name.partition(".")[0] in allowed for name in job.warm)
+        fit = bool(job.warm) and not job.devices and job.environment is None
+        return fit and all(name.partition(".")[0] in allowed for name in job.warm)
 
     def _environment(self, job: JobSpec, library: str) -> dict[bytes, bytes] | None:
         """Return what the interpreter of the job would have when it starts.

@@ -1,0 +1,46 @@
+"""Small wheels in a folder, and the variables with which uv knows no other place: nothing here needs a network."""
+
+import base64
+import hashlib
+import os
+import zipfile
+from pathlib import Path
+
+
+def wheel(folder: Path, name: str, version: str, needs: str = "", text: str = "") -> Path:
+    """A package with one module, ``VERSION`` in it; returns the path of its wheel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    requires = f"Requires-Dist: {needs}\n" if needs else ""
+    files = {
+        f"{name}.py": f"VERSION = {version!r}\n{text}",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[console_scripts]\n{name}-tool = {name}:main\n",
+    }
+    lines = []
+    for path, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=").decode()
+        lines.append(f"{path},sha256={digest},{len(content.encode())}\n")
+    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"])
+    target = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(target, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(zipfile.ZipInfo(path, (2020, 1, 1, 0, 0, 0)), content)
+    return target
+
+
+def hash_of(path: Path) -> str:
+    """What a lock says of a wheel."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def only_here(house: Path) -> dict[str, str]:
+    """Variables with which uv finds packages in ``house`` and nowhere else."""
+    return {"UV_FIND_LINKS": str(house), "UV_NO_INDEX": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1"}
+
+
+def surroundings(house: Path, **more: str) -> dict[str, str]:
+    """A whole environment of a process that installs from ``house``."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TW_", "UV_"))}
+    return {**kept, **only_here(house), **more}

@@ -25,28 +25,33 @@ def gc(
             help="Also remove finished runs older than this (30d, 12h) that no model and no other run refers to.",
         ),
     ] = "",
+    keep_envs: Annotated[
+        str,
+        typer.Option("--keep-envs", metavar="AGE", help="Remove environments of steps not used for this long."),
+    ] = "30d",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     json: Json = False,
 ) -> None:
-    """Free space: scratch of finished attempts, and stored content that no run, dataset or model names.
+    """Free space: scratch of attempts, content that no run, dataset or model names, environments long unused.
 
     Logs, metrics, results, checkpoints and models stay, and of datasets what tw dataset keep says.
-    What is younger than an hour stays too.
+    What is younger than an hour stays too, and an environment that is in use.
     """
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.housekeeping import collect
 
-    age = _age(keep_runs)
+    age = _age(keep_runs, "--keep-runs")
+    envs = _age(keep_envs, "--keep-envs") or timedelta()
     with session() as app:
-        collected = collect(app.context, age, dry_run=dry_run)
+        collected = collect(app.context, age, dry_run=dry_run, keep_environments_for=envs)
     if json:
         output.put_json({"freed_bytes": collected.freed_bytes, "collected": collected})
     else:
         _show(collected, runs_asked=age is not None)
 
 
-def _age(text: str) -> timedelta | None:
+def _age(text: str, option: str) -> timedelta | None:
     from trainwright.core.errors import SpecError
     from trainwright.core.quantity import duration
 
@@ -55,7 +60,7 @@ def _age(text: str) -> timedelta | None:
     try:
         return duration(text)
     except ValueError as error:
-        raise SpecError("TW2005", str(error), where="--keep-runs", remedy="write --keep-runs 30d") from error
+        raise SpecError("TW2005", str(error), where=option, remedy=f"write {option} 30d") from error
 
 
 def _show(collected: "Collected", *, runs_asked: bool) -> None:
@@ -66,6 +71,7 @@ def _show(collected: "Collected", *, runs_asked: bool) -> None:
     parts = (
         ("runs", collected.runs),
         ("scratch of attempts", collected.scratch),
+        ("environments", collected.environments),
         ("stored files", content.blobs),
         ("their manifests", content.manifests),
         ("working copies", content.trees),

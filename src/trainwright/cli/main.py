@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from trainwright.cli import (
     converting,
     data,
+    environments,
     housekeeping,
     pipeline,
     reading,
@@ -48,7 +49,7 @@ _PLAIN = (
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
-for module in (pipeline, running, up, triggers, reading, data, registry, housekeeping, setup, traced):
+for module in (pipeline, running, up, triggers, reading, data, registry, environments, housekeeping, setup, traced):
     module.add_to(app)
 
 
@@ -121,7 +122,7 @@ def _complain(error: TyperException, words: list[str]) -> None:
 def _verb(words: list[str]) -> str:
     """Return how the command that was typed begins: ``tw run``, ``tw model promote``."""
     typed = [w for w in words if not w.startswith("-")]
-    return " ".join(["tw", *typed[: 2 if typed[:1] in (["model"], ["dataset"], ["trigger"]) else 1]])
+    return " ".join(["tw", *typed[: 2 if typed[:1] in (["model"], ["dataset"], ["trigger"], ["env"]) else 1]])
 
 
 def _negative_names(command: object, words: list[str]) -> list[str]:

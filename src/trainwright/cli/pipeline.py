@@ -60,7 +60,7 @@ def validate(file: File, param: Params = None, json: Json = False) -> None:
 
     document = read_document(Path(file), file)
     params = resolve(document, overrides(param or []))
-    check_graph(document, params)
+    check_files(document, check_graph(document, params), Path(file).parent.absolute())
     warn(document)
     if json:
         output.put_json({"pipeline": document.spec.pipeline, "params": params, "warnings": document.warnings})
@@ -186,7 +186,7 @@ def cache_mode(text: str) -> "CacheMode":
     return CacheMode(text)
 
 
-def check_graph(document: "Document", params: dict) -> None:  # type: ignore[type-arg]
+def check_graph(document: "Document", params: dict) -> "Plan":  # type: ignore[type-arg]
     """Compile with stand-ins for the data, so that references, cycles and registration are checked too."""
     from trainwright.core.artifact import Content, PinnedData
     from trainwright.core.ids import Digest
@@ -194,7 +194,21 @@ def check_graph(document: "Document", params: dict) -> None:  # type: ignore[typ
 
     nothing = Content(Digest("sha256:" + "0" * 64), 0, 0)
     stand_ins = tuple(PinnedData(n, asked, asked, nothing) for n, asked in sorted(data_requests(document).items()))
-    compile_plan(document, params, stand_ins)
+    return compile_plan(document, params, stand_ins)
+
+
+def check_files(document: "Document", plan: "Plan", folder: Path) -> None:
+    """Look whether the files are there from which environments are made.
+
+    Raises:
+        SpecError: one is not.
+    """
+    from trainwright.plan.environments import asked_environments
+
+    if asked_environments(plan):
+        from trainwright.service.locking import refuse_missing
+
+        refuse_missing(document, plan, folder)
 
 
 def show_plan(plan: "Plan", *, stderr: bool, foresights: "Mapping[str, Foresight] | None" = None) -> None:

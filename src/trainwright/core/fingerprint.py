@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trainwright.core.codec import digest_of, to_json
+from trainwright.core.environment import StepEnvironment
 from trainwright.core.ids import Digest
 from trainwright.core.scalar import Plain
 
@@ -33,17 +34,27 @@ class CodeState:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The interpreter and packages that steps inherit.
+    """The interpreters and packages of the steps.
 
     Attributes:
-        python: version, such as ``3.11.7``.
-        packages: name → version of every installed distribution.
-        locked: whether they came from a lock file; inherited ones did not.
+        python: version of the inherited one, such as ``3.11.7``; of those in the locks when no step inherits.
+        packages: name → version of every inherited distribution; none when no step inherits.
+        locked: whether every step runs in a locked environment.
+        records: what the inherited distributions consist of, 64 hex digits: other files under the same version give
+            another one; empty when no step inherits.
+        editable: inherited distributions whose code lies elsewhere and may change under the same version, sorted.
+        locks: environments of steps, by name.
     """
 
     python: str
     packages: Mapping[str, str]
     locked: bool = False
+    records: str = ""
+    editable: tuple[str, ...] = ()
+    locks: Mapping[str, StepEnvironment] = field(default_factory=dict)
+
+
+_OF_ENVIRONMENT = ("records", "editable", "locks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +96,16 @@ class Fingerprint:
 
     @property
     def digest(self) -> Digest:
-        """Return ``sha256:…`` of its canonical JSON; a run that resumes nothing has none of ``taken_over`` in it."""
+        """Return ``sha256:…`` of its canonical JSON.
+
+        What was added to fingerprints in time is not in it while it is empty, so that older ones keep their address.
+        """
         plain = to_json(self)
         if not self.taken_over:
             del plain["taken_over"]
+        for name in _OF_ENVIRONMENT:
+            if not plain["environment"][name]:
+                del plain["environment"][name]
         return Digest(digest_of(plain))
 
     @property

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.cache import CacheEntry, CacheMode, Closure
 from trainwright.core.changes import Changes, applied
-from trainwright.core.errors import NotFoundError
+from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
 from trainwright.core.quantity import show_bytes, show_duration
@@ -68,6 +68,7 @@ class Memory:
         self._database = database
         self._sources = sources
         self._project = project
+        self._content = content
         self._verifier = Verifier(content)
         self._again: set[AttemptId] = set()  # something equal was made since they asked
 
@@ -219,8 +220,21 @@ class Memory:
         mine, other = question.parts.get("code"), near.parts.get("code")
         whole = mine and other and mine != other
         files = self._sources.changed_files(Digest(mine or ""), Digest(other or "")) if whole else ()
-        cause = "; ".join(cachekey.differences(question.parts, near.parts, files))
+        packages = self._changed_packages(question.parts.get("environment"), near.parts.get("environment"))
+        cause = "; ".join(cachekey.differences(question.parts, near.parts, files, packages))
         return question.missed(f"{cause} (compared with runs/{near.attempt})", compared=near.attempt)
+
+    def _changed_packages(self, mine: str | None, other: str | None) -> list[str]:
+        """Return how one stored lock differs from another; nothing when one of them is not stored any more."""
+        if not mine or not other or mine == other:
+            return []
+        from trainwright.core.lock import differing  # noqa: PLC0415 - for a changed environment only
+
+        try:
+            here, there = (self._content.read(Digest(digest), "lock").decode() for digest in (mine, other))
+        except (BackendError, NotFoundError):
+            return []
+        return differing(here, there)
 
     def _check(
         self, question: _Question, entry: CacheEntry, made: cache.Made | None, now: datetime

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from trainwright.core.cache import CacheEntry, Closure
 from trainwright.core.codec import canonical_json, digest_of
+from trainwright.core.environment import StepEnvironment
 from trainwright.core.fingerprint import Environment
 from trainwright.core.ids import Digest
 from trainwright.core.job import JobSpec
@@ -17,7 +18,9 @@ from trainwright.plan.plan import PlannedStep
 FORMAT = "1"
 """Of the parts; another one never equals what was remembered under this."""
 
-_MOST_NAMED = 3  # files named in one sentence
+_MOST_NAMED = 3  # files or packages named in one sentence
+_PLAINLY = ("platform", "item", "output", "stage", "step", "folder", "format")
+_ORIGINS = {"inherited": "inherited", "lock": "locked", "image": "an image"}
 
 
 def is_reusable(step: PlannedStep) -> bool:
@@ -38,7 +41,7 @@ def parts(
         job: of the attempt, resolved.
         step: behind it.
         closure: the code that counts for its command.
-        environment: as :func:`environment_parts` returns it.
+        environment: as :func:`environment_parts` returns it, for a step that has none of its own.
         items: what a member stands for, also one whose command does not say: rounds of a loop are not the same, and
             neither are the members of a fan-out that is meant to try something several times.
     """
@@ -46,7 +49,7 @@ def parts(
     found = {
         "format": FORMAT,
         "step": str(step.name),
-        **environment,
+        **(environment if job.environment is None else _of_lock(job.environment)),
         **parts_of(closure, job.code.folder if job.code else ""),
     }
     found["command"] = command.shell if command.shell is not None else canonical_json(command.argv)
@@ -66,7 +69,16 @@ def parts(
 
 def environment_parts(environment: Environment) -> Mapping[str, str]:
     """Return what an interpreter and its packages add to a key."""
-    return {"python": environment.python, "packages": digest_of(environment.packages)}
+    records = {"records": environment.records} if environment.records else {}
+    return {"python": environment.python, "packages": digest_of(environment.packages), **records}
+
+
+def _of_lock(environment: StepEnvironment) -> Mapping[str, str]:
+    """Return what an environment of a step's own adds to its key."""
+    asked = environment.asked
+    if environment.is_image:
+        return {"image": f"{asked.image}@sha256:{asked.image_sha256}"}
+    return {"python": environment.python, "platform": environment.platform, "environment": str(environment.lock)}
 
 
 def key(found: Mapping[str, str]) -> Digest:
@@ -79,13 +91,16 @@ def nearest(mine: Mapping[str, str], entries: Iterable[CacheEntry]) -> CacheEntr
     return min(entries, key=lambda entry: len(_changed(mine, entry.parts)), default=None)
 
 
-def differences(mine: Mapping[str, str], other: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
+def differences(
+    mine: Mapping[str, str], other: Mapping[str, str], files: Sequence[str] = (), packages: Sequence[str] = ()
+) -> list[str]:
     """Return in words how parts differ from others, the likeliest causes first; empty when they are equal.
 
     Args:
         mine: parts of one key.
         other: parts of another.
         files: how the two code trees differ, where both keys have a whole one: ``a.py differs``.
+        packages: how the two locks differ, where both keys have one: ``numpy 1.26.4 → 2.0.1``.
     """
     changed = _changed(mine, other)
     found = [_code(mine, other, changed, files)]
@@ -98,9 +113,9 @@ def differences(mine: Mapping[str, str], other: Mapping[str, str], files: Sequen
     found += [f"{name} has other content" for name in changed if name.startswith("input ")]
     if "python" in kinds:
         found.append(f"Python changed: {_value('python', mine, other).partition(' ')[2]}")
-    if "packages" in kinds:
-        found.append("installed packages changed")
-    found += [f"{kind} changed" for kind in ("item", "output", "stage", "step", "folder", "format") if kind in kinds]
+    found += _environment(mine, other, kinds, packages)
+    kinds -= {"platform"} if not {"platform"} <= mine.keys() & other.keys() else set()  # of locks only
+    found += [f"{kind} changed" for kind in _PLAINLY if kind in kinds]
     return [sentence for sentence in found if sentence]
 
 
@@ -120,6 +135,24 @@ def _code(mine: Mapping[str, str], other: Mapping[str, str], changed: list[str],
         said = list(files) or ["a file of the tree differs"]
     more = len(said) - _MOST_NAMED
     return "code changed: " + ", ".join(said[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _environment(
+    mine: Mapping[str, str], other: Mapping[str, str], kinds: set[str], packages: Sequence[str]
+) -> list[str]:
+    """Return how the packages differ: of two locks by name."""
+    here, there = ("image" if "image" in of else "lock" if "environment" in of else "inherited" for of in (mine, other))
+    if here != there:
+        return [f"environment changed: {_ORIGINS[there]} before, {_ORIGINS[here]} now"]
+    if "image" in kinds:
+        return ["environment changed: another image"]
+    if "environment" in kinds:
+        more = len(packages) - _MOST_NAMED
+        said = ", ".join(packages[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return [f"environment changed: {said}" if said else "environment changed"]
+    if "packages" in kinds:
+        return ["installed packages changed"]
+    return ["an installed package has other files under the same version"] if "records" in kinds else []
 
 
 def _how(name: str, mine: Mapping[str, str], other: Mapping[str, str]) -> str:

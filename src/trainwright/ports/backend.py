@@ -94,6 +94,16 @@ class Backend(Protocol):
         ...
 
 
+class SupportsImages(Protocol):
+    """A backend that runs steps in containers.
+
+    Attributes:
+        runs_images: always True; a backend without it refuses steps with an image.
+    """
+
+    runs_images: bool
+
+
 class SupportsFiles(Protocol):
     """A backend whose attempts leave their files where this process can read them."""
 

@@ -93,9 +93,7 @@ def build(
     job = order["job"]
     env = inherited(given, order.get("path", ()), job["resources"]["cpu_milli"])
     if places.environment:
-        from trainwright.runtime import virtualenv
-
-        virtualenv.activate(env, places.environment)
+        activate(env, places.environment)
     for name, template in job["env"].items():
         env[name.encode()] = renderer.render(template)
     add_library(env, order.get("library") or "")
@@ -121,6 +119,14 @@ def inherited(given: Mapping[bytes, bytes], path: Iterable[str], cpu_milli: int)
     env.update({b"PYTHONUNBUFFERED": b"1", b"PYTHONFAULTHANDLER": b"1", b"PYTHONDONTWRITEBYTECODE": b"1"})
     env.setdefault(b"OMP_NUM_THREADS", str(max(1, cpu_milli // 1000)).encode())
     return env
+
+
+def activate(env: dict[bytes, bytes], path: str) -> None:
+    """Let commands find this environment first, and nothing of any other."""
+    for name in (b"PYTHONPATH", b"PYTHONHOME", b"CONDA_PREFIX"):
+        env.pop(name, None)
+    env[b"PATH"] = os.fsencode(path) + b"/bin:" + env.get(b"PATH", b"")
+    env[b"VIRTUAL_ENV"] = os.fsencode(path)
 
 
 def add_library(env: dict[bytes, bytes], library: str) -> None:

@@ -244,14 +244,6 @@ def is_ready(path: str) -> bool:
     return os.path.exists(os.path.join(path, READY))
 
 
-def activate(env: dict[bytes, bytes], path: str) -> None:
-    """Let commands find this environment first, and nothing of any other."""
-    for name in (b"PYTHONPATH", b"PYTHONHOME", b"CONDA_PREFIX"):
-        env.pop(name, None)
-    env[b"PATH"] = os.fsencode(path) + b"/bin:" + env.get(b"PATH", b"")
-    env[b"VIRTUAL_ENV"] = os.fsencode(path)
-
-
 def refuse_foreign(root: str) -> None:
     """Make the folder of environments, or let it pass when nobody else may write it: what is there is executed.
 
@@ -287,6 +279,19 @@ def used_at(root: str, key: str) -> float:
         return 0.0
 
 
+def own_bytes(path: str) -> int:
+    """Return the bytes of the files in a folder that nothing else shares: what its removal frees."""
+    found = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            try:
+                facts = os.lstat(os.path.join(folder, name))
+            except OSError:
+                continue
+            found += facts.st_size if facts.st_nlink == 1 else 0
+    return found
+
+
 def is_leased(root: str, key: str) -> bool:
     """Tell whether a running attempt uses the environment."""
     fd = _alone(os.path.join(root, key) + _LEASE)
@@ -302,7 +307,10 @@ def remove(root: str, key: str) -> bool:
     lease = _alone(path + _LEASE)
     if lease is None:
         return False
+    turn = _alone(path + _LOCK)
     try:
+        if turn is None:  # an orphan of a runner that was killed still writes there
+            return False
         if is_ready(path):  # first: what is half removed is not whole
             os.chmod(path, 0o755)  # noqa: S103 - as above
             os.unlink(os.path.join(path, READY))
@@ -310,6 +318,8 @@ def remove(root: str, key: str) -> bool:
         return disk.remove(path)
     finally:
         os.close(lease)
+        if turn is not None:
+            os.close(turn)
 
 
 def _alone(path: str) -> int | None:

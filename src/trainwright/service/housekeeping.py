@@ -8,13 +8,16 @@ from pathlib import Path
 
 from trainwright.core.ids import AttemptId, Digest, RunId, StepName, attempt_id
 from trainwright.ports.content import Amount, Swept
-from trainwright.runtime import disk
+from trainwright.runtime import disk, virtualenv
 from trainwright.service.context import Context
 from trainwright.service.versions import thin_out
 from trainwright.store import cache, retention, tables
 
 SCRATCH_AGE = timedelta(hours=1)
 """How long the scratch of a run stays when it has ended, for whoever wants to look at it."""
+
+UNUSED_AGE = timedelta(days=30)
+"""How long an environment stays that nobody uses; it can be built anew from its lock."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -30,6 +33,7 @@ class Collected:
         runs: their folders.
         scratch: attempts that were cleared, and what that freed.
         content: of the content store, which all projects of the state folder share.
+        environments: of this user on this machine, unused for long; files that uv's cache shares are not counted.
     """
 
     dry_run: bool
@@ -37,17 +41,20 @@ class Collected:
     runs: Amount
     scratch: Amount
     content: Swept
+    environments: Amount
     versions: tuple[str, ...] = ()
 
     @property
     def freed_bytes(self) -> int:
         """Return the sum of everything."""
         content = self.content
-        parts = (self.runs, self.scratch, content.manifests, content.blobs, content.trees, content.drafts)
-        return sum(part.size_bytes for part in parts)
+        parts = (content.manifests, content.blobs, content.trees, content.drafts)
+        return sum(part.size_bytes for part in (self.runs, self.scratch, self.environments, *parts))
 
 
-def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool) -> Collected:
+def collect(
+    context: Context, keep_runs_for: timedelta | None, *, dry_run: bool, keep_environments_for: timedelta = UNUSED_AGE
+) -> Collected:
     """Remove what is not needed any more; killed at any moment, it goes on when it is called again.
 
     Runs go only from the project of the context, and only with ``keep_runs_for``; dataset versions only from there, and
@@ -58,6 +65,7 @@ def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool)
         context: of the project.
         keep_runs_for: finished runs older than this go, unless a model version or another run refers to them.
         dry_run: only say what would go.
+        keep_environments_for: those not used for longer go, never one that is in use.
 
     Raises:
         BackendError: the database or the content store cannot be used.
@@ -74,8 +82,9 @@ def collect(context: Context, keep_runs_for: timedelta | None, *, dry_run: bool)
         keep = set(retention.needed_by(rows, removed, [(context.project, v.address) for v in thinned]))
         under_way = retention.attempts_under_way(rows)
     keep.update(digest for attempt in under_way for digest in _published(context, attempt))
+    environments = _environments(context, keep_environments_for, dry_run=dry_run)
     swept = context.content.sweep(keep, context.clock.now(), dry_run=dry_run)
-    return Collected(dry_run, removed, runs, scratch, swept, tuple(v.address for v in thinned))
+    return Collected(dry_run, removed, runs, scratch, swept, environments, tuple(v.address for v in thinned))
 
 
 def _remove_runs(context: Context, keep_for: timedelta, *, dry_run: bool) -> tuple[RunId, ...]:
@@ -122,6 +131,20 @@ def _scratch(context: Context, removed: set[RunId], *, dry_run: bool) -> Amount:
         for path in there:
             _free(path, freed, dry_run=dry_run)
         tally.add(freed.size_bytes)
+    return Amount(tally.count, tally.size_bytes)
+
+
+def _environments(context: Context, keep_for: timedelta, *, dry_run: bool) -> Amount:
+    """Remove environments that nobody uses, those first that were not used for the longest time."""
+    root = str(context.environments)
+    before = (context.clock.now() - keep_for).timestamp()
+    tally = disk.Tally()
+    for key in sorted(virtualenv.keys(root), key=lambda key: virtualenv.used_at(root, key)):
+        if virtualenv.used_at(root, key) >= before or virtualenv.is_leased(root, key):
+            continue
+        size_bytes = virtualenv.own_bytes(f"{root}/{key}")
+        if dry_run or virtualenv.remove(root, key):
+            tally.add(size_bytes)
     return Amount(tally.count, tally.size_bytes)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainwright.core.cache import CacheMode
 from trainwright.core.errors import DeniedError
-from trainwright.core.fingerprint import CodeState, Fingerprint
+from trainwright.core.fingerprint import CodeState, Environment, Fingerprint
 from trainwright.core.ids import RunId
 from trainwright.core.job import CodeTree
 from trainwright.core.run import Resumed, Run, RunView, StepRun, attempts_of, steps_of
@@ -15,12 +15,12 @@ from trainwright.core.states import RunState, StepState
 from trainwright.lifecycle.job import code_of
 from trainwright.plan.cachekey import is_reusable
 from trainwright.plan.compile import compile_plan, data_requests
-from trainwright.plan.environments import asked_environments
+from trainwright.plan.environments import asked_environments, inherits, locked_environments
 from trainwright.plan.part import part_of
 from trainwright.plan.plan import Plan, PlannedStep
 from trainwright.sched.round import never_fits
 from trainwright.service.capture.code import capture_code
-from trainwright.service.capture.environment import capture_environment
+from trainwright.service.capture.environment import RECORDS, capture_environment
 from trainwright.service.capture.hardware import capture_hardware
 from trainwright.service.context import Context
 from trainwright.service.datasets import pin
@@ -29,6 +29,8 @@ from trainwright.spec.document import Document
 from trainwright.spec.params import resolve
 from trainwright.store import journal, runs
 from trainwright.store.database import Rows, Stale
+
+_IMAGES = "runs_images"  # see ports.backend.SupportsImages
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,10 @@ def with_locks(context: Context, document: Document, plan: Plan, folder: Path) -
 
 
 def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
-    """Let a plan pass whose every step fits on an empty machine and imports ahead only what it may.
+    """Let a plan pass whose every step fits on an empty machine, and asks for nothing else that is not to be had.
 
     Raises:
-        DeniedError: one asks for more than there is, or for a package that is not allowed.
+        DeniedError: one asks for more than there is, for a package that is not allowed, or for an image.
     """
     nodes = context.backend.nodes()
     for step in plan.by_path.values():
@@ -114,6 +116,14 @@ def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
                 remedy=reason.remedy(),
             )
         _refuse_unknown_warm(context, document, step)
+        if step.environment is not None and step.environment.is_image and not getattr(context.backend, _IMAGES, False):
+            raise DeniedError(
+                "TW3303",
+                f"step {step.name} runs in the image {step.environment.asked.words}, and this pool runs no containers",
+                where=document.positions.get(f"steps.{step.name}.environment", f"steps.{step.name}"),
+                why="processes of this machine run in environments that are built on it",
+                remedy="write requirements:, lockfile: or project: here; an image is for a pool that has containers",
+            )
 
 
 def _refuse_unknown_warm(context: Context, document: Document, step: PlannedStep) -> None:
@@ -208,10 +218,19 @@ def take_fingerprint(context: Context, prepared: Prepared) -> Fingerprint:
     return Fingerprint(
         plan=plan.digest,
         code=prepared.code or capture_code(prepared.folder, context.content, context.environ),
-        environment=capture_environment(),
+        environment=environment_of(context, plan),
         data={d.name: d.content.digest for d in plan.data},
         params=plan.params,
         seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
         hardware=capture_hardware(context.backend.nodes()),
         taken_over=prepared.taken_over,
     )
+
+
+def environment_of(context: Context, plan: Plan) -> Environment:
+    """Return the environments of a plan's steps; what is installed here only when one inherits it."""
+    locks = locked_environments(plan)
+    if locks and not inherits(plan):
+        python = ", ".join(sorted({one.python for one in locks.values()} - {""}))
+        return Environment(python=python, packages={}, locked=True, locks=locks)
+    return replace(capture_environment(kept=context.home / RECORDS), locks=locks)

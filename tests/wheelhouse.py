@@ -1,9 +1,12 @@
 """Small wheels in a folder, and the variables with which uv knows no other place: nothing here needs a network."""
 
 import base64
+import contextlib
 import hashlib
 import os
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 
@@ -44,3 +47,48 @@ def surroundings(house: Path, **more: str) -> dict[str, str]:
     """A whole environment of a process that installs from ``house``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TW_", "UV_"))}
     return {**kept, **only_here(house), **more}
+
+
+class Index:
+    """A package index on this machine that answers for a wheel only when it may."""
+
+    def __init__(self, house: Path) -> None:
+        self.asked, self.may_answer = threading.Event(), threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                name = self.path.strip("/").rpartition("/")[2]
+                if name.endswith(".whl"):
+                    outer.asked.set()
+                    outer.may_answer.wait(60)
+                    body = (house / name).read_bytes()
+                else:
+                    wheels = sorted(path.name for path in house.glob(f"{name}-*.whl"))
+                    body = "".join(f'<a href="/files/{w}#sha256={hash_of(house / w)}">{w}</a>' for w in wheels).encode()
+                with contextlib.suppress(OSError):  # whoever asked was killed
+                    self.send_response(200)
+                    self.send_header("Content-Type", "text/html")
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    if self.command == "GET":
+                        self.wfile.write(body)
+
+            do_HEAD = do_GET  # noqa: N815 - as above
+
+            def log_message(self, *_: object) -> None:
+                """Be quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}/simple"
+
+    def __enter__(self) -> "Index":
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.may_answer.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()

@@ -32,6 +32,7 @@ def show(
     """Show one run: steps, checks, outputs, fingerprint; or one step. Also: tw show fp:3fa9…"""  # noqa: D415
     from trainwright.cli import output
     from trainwright.cli.session import session
+    from trainwright.service.environments import built_for
     from trainwright.service.lookup import find_step, read_run, split_address
     from trainwright.service.outline import MOST, Outline, page_of
     from trainwright.service.triggers import story_of
@@ -57,23 +58,26 @@ def show(
         if top is not None:
             _show_step(app, view, outline, view.step(top), page, len(view.steps) if everything else limit)
             return
-        _show_head(app, view, plan, print_.address)
+        _show_head(app, view, plan, print_)
         lines = list(outline.lines(most=len(view.steps) if everything else MOST))
-        _show_steps(app, view, outline, lines, memory_of_run(view, plan))
+        remarks = [*memory_of_run(view, plan), *built_for(app.context, view, plan)]
+        _show_steps(app, view, outline, lines, remarks)
         for line in story_lines(started_for, started):
             output.put(line)
 
 
-def _show_head(app: "App", view: "RunView", plan: "Plan", address: str) -> None:
+def _show_head(app: "App", view: "RunView", plan: "Plan", print_: "Fingerprint") -> None:
     from trainwright.cli import output
+    from trainwright.cli.environment_text import in_short
 
     run, now = view.run, app.context.clock.now()
-    output.put(f"{output.marked(run.state)}  {run.pipeline} #{run.number}  {run.id}  {address}")
+    output.put(f"{output.marked(run.state)}  {run.pipeline} #{run.number}  {run.id}  {print_.address}")
     output.put(f"file {run.source}, submitted {output.when(run.submitted_at, now)} by {run.submitted_by}")
     if run.params:
         output.put("params " + "  ".join(f"{k}={v}" for k, v in run.params.items()))
     for data in plan.data:
         output.put(f"data {data.name} = {data.address}  {data.content.digest[7:19]}")
+    output.put(f"environment: {in_short(print_.environment)}")
 
 
 def _show_step(app: "App", view: "RunView", outline: "Outline", step: "StepRun", page: int, limit: int) -> None:
@@ -150,6 +154,7 @@ def _words(view: "RunView", step: "StepRun") -> str:
 
 def _show_fingerprint(print_: "Fingerprint") -> None:
     from trainwright.cli import output
+    from trainwright.cli.environment_text import at_length
     from trainwright.core.codec import to_json
     from trainwright.core.quantity import show_bytes
 
@@ -168,7 +173,5 @@ def _show_fingerprint(print_: "Fingerprint") -> None:
     output.put(
         f"hardware     {hardware.cpu}, {hardware.cores} cores, {show_bytes(hardware.memory_bytes)} {hardware.gpus}"
     )
-    packages = print_.environment.packages
-    kind = "locked" if print_.environment.locked else "inherited, not locked"
-    output.put(f"environment  Python {print_.environment.python}, {len(packages)} packages ({kind})")
-    output.put("  " + " ".join(f"{name}=={version}" for name, version in packages.items()))
+    for line in at_length(print_.environment):
+        output.put(line)

@@ -103,17 +103,16 @@ def differences(
         packages: how the two locks differ, where both keys have one: ``numpy 1.26.4 → 2.0.1``.
     """
     changed = _changed(mine, other)
-    found = [_code(mine, other, changed, files)]
+    kinds = {name.partition(" ")[0] for name in changed}
+    found = [*_environment(mine, other, kinds, packages), _code(mine, other, changed, files)]
     found += [_value(name, mine, other) for name in changed if name.startswith("param ")]
     explained = any(name.startswith("param ") for name in changed)
-    kinds = {name.partition(" ")[0] for name in changed}
     if "command" in kinds or ("value" in kinds and not explained):
         found.append("command changed")
     found += [f"{name} changed" for name in changed if name.startswith("env ")] if not explained else []
     found += [f"{name} has other content" for name in changed if name.startswith("input ")]
     if "python" in kinds:
         found.append(f"Python changed: {_value('python', mine, other).partition(' ')[2]}")
-    found += _environment(mine, other, kinds, packages)
     kinds -= {"platform"} if not {"platform"} <= mine.keys() & other.keys() else set()  # of locks only
     found += [f"{kind} changed" for kind in _PLAINLY if kind in kinds]
     return [sentence for sentence in found if sentence]

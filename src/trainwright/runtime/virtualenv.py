@@ -116,7 +116,11 @@ class Builder:
                 return False
             if os.path.lexists(path) and not disk.remove(path):
                 raise BuildError(f"what is left of a build that was killed cannot be removed: {path}")
-            self._make(path, wanted, turn)
+            try:
+                self._make(path, wanted, turn)
+            except (BuildError, StoppedError):
+                disk.remove(path)
+                raise
             return True
         finally:
             os.close(turn)
@@ -259,8 +263,17 @@ def refuse_foreign(root: str) -> None:
 
 def facts_of(path: str) -> dict[str, Any]:
     """Return what ``.ready`` says; empty for an environment that is not whole."""
+    return _facts(os.path.join(path, READY))
+
+
+def told(folder: str) -> dict[str, Any]:
+    """Return what an attempt noted of its environment; empty when it had none of its own."""
+    return _facts(os.path.join(folder, FACTS))
+
+
+def _facts(path: str) -> dict[str, Any]:
     try:
-        found = plainjson.loads(reading.read(os.path.join(path, READY)))
+        found = plainjson.loads(reading.read(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

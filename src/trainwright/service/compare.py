@@ -53,7 +53,7 @@ def _parts(left: Fingerprint, right: Fingerprint) -> list[tuple[str, Mapping[str
     return [
         ("code", _code(left), _code(right)),
         ("data", to_json(left.data), to_json(right.data)),
-        ("environment", _environment(left), _environment(right)),
+        ("environment", _environment(left, right), _environment(right, left)),
         ("hardware", to_json(left.hardware), to_json(right.hardware)),
     ]
 
@@ -69,8 +69,13 @@ def _code(print_: Fingerprint) -> dict[str, Plain]:
     }
 
 
-def _environment(print_: Fingerprint) -> dict[str, Plain]:
-    return {"python": print_.environment.python, **print_.environment.packages}
+def _environment(print_: Fingerprint, other: Fingerprint) -> dict[str, Plain]:
+    """Return environments: locks by what they are made from, inherited packages by name, else by their files."""
+    found = print_.environment
+    locks = {lock.asked.path or lock.asked.image: lock.name for lock in found.locks.values()}
+    alike = found.packages == other.environment.packages
+    files = {"files of packages": found.records[:12]} if found.records and alike else {}
+    return {"python": found.python, **found.packages, **files, **locks}
 
 
 def _pairs(part: str, left: Mapping[str, Plain], right: Mapping[str, Plain]) -> list[Difference]:

@@ -7,9 +7,15 @@ from datetime import UTC, datetime
 from trainwright.core.environment import StepEnvironment
 from trainwright.core.errors import ConflictError, NotFoundError
 from trainwright.core.fingerprint import Environment
+from trainwright.core.run import RunView
+from trainwright.plan.environments import locked_environments
+from trainwright.plan.plan import Plan
 from trainwright.runtime import disk, virtualenv
 from trainwright.service.capture.environment import RECORDS, capture_environment
 from trainwright.service.context import Context
+
+_WORTH_TELLING_S = 0.5
+"""Of waiting for an environment that somebody else builds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,21 @@ def restorable(context: Context, environment: Environment) -> Restorable:
             gaps.append(f"installed from folders that may have changed: {', '.join(environment.editable)}")
     gaps += [sentence for lock in environment.locks.values() if (sentence := _gap(context, lock))]
     return Restorable(exact=not gaps, same_here=same_here, gaps=tuple(gaps))
+
+
+def built_for(context: Context, view: RunView, plan: Plan) -> list[str]:
+    """Return ``environment STEP: built in 3.2 s`` for each step that had to wait for its environment."""
+    if not locked_environments(plan):
+        return []
+    found = []
+    for attempt in view.attempts:
+        if plan.step(attempt.step).environment is None:
+            continue
+        facts = virtualenv.told(str(context.backend.folder(attempt.id)))
+        if facts.get("built") or float(facts.get("took_s", 0.0)) >= _WORTH_TELLING_S:
+            how = "built" if facts.get("built") else "there, after another step had built it,"
+            found.append(f"environment {attempt.step}: {how} in {float(facts['took_s']):.1f} s")
+    return found
 
 
 def _gap(context: Context, lock: StepEnvironment) -> str:

@@ -54,6 +54,53 @@ def test_an_empty_entry_of_the_path_is_the_working_folder(tmp_path: Path, monkey
     assert capture_environment([""]).packages == {"here": "1"}
 
 
+def installed(folder: Path, lines: str, name: str = "alpha-1.0.dist-info") -> Path:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "RECORD").write_text(lines)
+    return folder
+
+
+def test_other_files_under_the_same_version_are_another_environment(tmp_path: Path) -> None:
+    wheel = "alpha.py,sha256=one,9\nalpha-1.0.dist-info/WHEEL,sha256=two,9\n"
+    here = installed(tmp_path / "here", wheel)
+    other = installed(tmp_path / "other", wheel.replace("one", "ONE"))
+    assert capture_environment([str(here)]).packages == capture_environment([str(other)]).packages
+    assert capture_environment([str(here)]).records != capture_environment([str(other)]).records
+
+
+def test_where_and_by_whom_a_wheel_was_installed_means_nothing(tmp_path: Path) -> None:
+    by_pip = (
+        "../../bin/alpha,sha256=shebang,9\nalpha-1.0.dist-info/INSTALLER,sha256=pip,4\nalpha.py,sha256=one,9\n"
+        "__pycache__/alpha.cpython-311.pyc,,\nalpha-1.0.dist-info/RECORD,,\nb.py,sha256=two,9\n"
+    )
+    by_uv = "b.py,sha256=two,9\nalpha.py,sha256=one,9\nalpha-1.0.dist-info/INSTALLER,sha256=uv,2\n"
+    found = [
+        capture_environment([str(installed(tmp_path / str(n), text))]).records for n, text in enumerate((by_pip, by_uv))
+    ]
+    assert found[0] == found[1]
+
+
+def test_what_was_read_is_known_until_it_changes(tmp_path: Path) -> None:
+    here = installed(tmp_path / "here", "alpha.py,sha256=one,9\n")
+    kept = tmp_path / "state" / "records.json"
+    first = capture_environment([str(here)], kept)
+    stamp = kept.stat().st_mtime_ns
+    assert capture_environment([str(here)], kept) == first
+    assert kept.stat().st_mtime_ns == stamp
+    (here / "alpha-1.0.dist-info/RECORD").write_text("alpha.py,sha256=another,9\n")
+    assert capture_environment([str(here)], kept).records != first.records
+    kept.write_text("[broken")
+    assert capture_environment([str(here)], kept) == capture_environment([str(here)])
+    assert capture_environment([str(here)], Path("/proc/no/such/place")) == capture_environment([str(here)])
+
+
+def test_an_editable_installation_is_told(tmp_path: Path) -> None:
+    here = installed(tmp_path, "", "mine-1.dist-info")
+    (here / "mine-1.dist-info/direct_url.json").write_text('{"url": "file:///x", "dir_info": {"editable": true}}')
+    installed(tmp_path, "", "other-1.dist-info")
+    assert capture_environment([str(here)]).editable == ("mine",)
+
+
 def test_hardware_is_what_the_nodes_offer(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text("processor\t: 0\nmodel name\t: Fast  CPU @ 3GHz\nflags\t: a b\n")

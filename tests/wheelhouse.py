@@ -40,7 +40,12 @@ def hash_of(path: Path) -> str:
 
 def only_here(house: Path) -> dict[str, str]:
     """Variables with which uv finds packages in ``house`` and nowhere else."""
-    return {"UV_FIND_LINKS": str(house), "UV_NO_INDEX": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1"}
+    return _settings(house / "uv.toml", f'no-index = true\nfind-links = ["{house}"]\n')
+
+
+def _settings(path: Path, text: str) -> dict[str, str]:
+    path.write_text(text, encoding="utf-8")
+    return {"UV_CONFIG_FILE": str(path), "UV_PYTHON_DOWNLOADS": "never"}
 
 
 def surroundings(house: Path, **more: str) -> dict[str, str]:
@@ -50,7 +55,11 @@ def surroundings(house: Path, **more: str) -> dict[str, str]:
 
 
 class Index:
-    """A package index on this machine that answers for a wheel only when it may."""
+    """A package index on this machine that answers for a wheel only when it may.
+
+    Attributes:
+        settings: variables with which uv knows it alone.
+    """
 
     def __init__(self, house: Path) -> None:
         self.asked, self.may_answer = threading.Event(), threading.Event()
@@ -80,7 +89,8 @@ class Index:
                 """Be quiet."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_port}/simple"
+        address = f"http://127.0.0.1:{self.server.server_port}/simple"
+        self.settings = _settings(house / "index.toml", f'[[index]]\nurl = "{address}"\ndefault = true\n')
 
     def __enter__(self) -> "Index":
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)

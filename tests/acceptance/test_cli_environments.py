@@ -116,11 +116,10 @@ def test_without_a_network_what_was_locked_before_runs_and_nothing_else(sh: Shel
     sh.run("run", "two.yaml", code=0)
     for key in keys(sh):
         sh.run("env", "rm", key[:12], code=0)
-    nowhere = {"UV_OFFLINE": "1"}
-    sh.run("run", "two.yaml", "--cache", "off", code=0, **nowhere)
+    sh.run("run", "two.yaml", "--cache", "off", code=0, UV_OFFLINE="1")
     assert len(keys(sh)) == 2
     sh.write("new.txt", "gamma>=7\n")
-    said = sh.run("run", "two.yaml", code=2, **nowhere).err
+    said = sh.run("run", "two.yaml", code=2, UV_OFFLINE="1").err
     assert "error[TW2212]: uv cannot lock new.txt" in said
     assert "where: two.yaml:12:33" in said
     assert "gamma" in said
@@ -195,7 +194,7 @@ def test_a_build_that_dies_with_its_runner_is_made_anew(sh: Shell, house: Path) 
         "p.yaml", "pipeline: p\nsteps:\n  a: {run: python -c 'import alpha', environment: {lockfile: alpha.lock}}\n"
     )
     with Index(house) as index:
-        run = sh.start("run", "p.yaml", UV_NO_INDEX="0", UV_FIND_LINKS="", UV_DEFAULT_INDEX=index.address)
+        run = sh.start("run", "p.yaml", **index.settings)
         until(index.asked.is_set, "uv asks for the wheel")
         runner = json.loads(next(sh.folder.glob(".trainwright/runs/*/a/1/runner.json")).read_text())
         psutil.Process(runner["pid"]).send_signal(signal.SIGKILL)

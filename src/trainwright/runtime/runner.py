@@ -174,7 +174,7 @@ class _Attempt:
             return self._is_stopped() or tree.next_signal(0.0) == tree.TERM
 
         try:
-            held = virtualenv.for_attempt(self._order, self._folder, self._env, is_stopped)
+            held = virtualenv.for_attempt(self._order, self._folder, places.cwd, self._env, is_stopped)
         except virtualenv.BuildError as error:
             return Outcome("environment-failed", str(error))
         except virtualenv.StoppedError:

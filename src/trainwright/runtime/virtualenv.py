@@ -219,9 +219,16 @@ class Builder:
 
 
 def for_attempt(
-    order: dict[str, Any], folder: str, given: Mapping[bytes, bytes], is_stopped: Callable[[], bool]
+    order: dict[str, Any], folder: str, cwd: str, given: Mapping[bytes, bytes], is_stopped: Callable[[], bool]
 ) -> Held:
     """Return the environment of an attempt, built if need be; the attempt's log takes what uv says.
+
+    Args:
+        order: JSON of the attempt's ``job.json``.
+        folder: of the attempt.
+        cwd: where its command will start; this process goes there, since uv finds the project's settings from there on.
+        given: environment of whoever asked.
+        is_stopped: see :class:`Builder`.
 
     Raises:
         ContentError: the lock is not stored, or altered.
@@ -237,6 +244,9 @@ def for_attempt(
     wanted = Wanted(asked["key"], asked["python"], lock, asked["packages"])
     env = environment.inherited(given, order.get("path", ()), 1000)
     env[b"TW_ATTEMPT_DIR"] = os.fsencode(folder)  # so that it is found when we are killed
+    place = asked["asked"]["path"]
+    home = os.path.join(cwd, place if asked["asked"]["kind"] == "project" else os.path.dirname(place))
+    os.chdir(home if os.path.isdir(home) else cwd)
     held = Builder(root, env, os.path.join(folder, "log"), is_stopped).hold(wanted)
     facts = {"key": wanted.key, "built": held.built, "took_s": round(held.took_s, 3)}
     atomic.write_new(os.path.join(folder, FACTS), atomic.encode(facts))

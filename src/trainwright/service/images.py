@@ -136,7 +136,7 @@ def _install(context: Context, locked: Locked, folder: Path) -> None:
     program = find_uv(context.environ, locked.place)
     words = ["pip", "install", "--no-deps", "--require-hashes", "--link-mode", "copy", "--target", str(target)]
     python = ["--python-version", locked.environment.python]
-    _run((program, *words, *python, "--requirements", _LOCK), folder, context.environ)
+    _run((program, *words, *python, "--requirements", str(folder / _LOCK)), locked.folder, context.environ)
     for script in (target / "bin").glob("*"):
         text = script.read_bytes()
         first, _, rest = text.partition(b"\n")

@@ -28,7 +28,7 @@ FOLDER = "locks"
 """In the state folder: locks by what they were made from."""
 
 _INDEX_SETTINGS = (
-    *("UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX"),
+    *("UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE"),
     *("UV_EXCLUDE_NEWER", "UV_PRERELEASE", "UV_RESOLUTION", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_INDEX_STRATEGY"),
 )
 """Variables of uv that decide which packages are found: another value, another lock."""
@@ -49,12 +49,14 @@ class Locked:
         text: of the lock.
         place: where it is asked for.
         known: whether the lock was made before.
+        folder: in which uv works for it: there it finds the settings of the project.
     """
 
     environment: StepEnvironment
     text: str
     place: Position
     known: bool
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +142,12 @@ class _Locker:
     def __init__(self, context: Context, asked: AskedEnvironment, folder: Path, place: Position) -> None:
         self._context, self._asked, self._place = context, asked, place
         self._path = folder / asked.path
+        self._home = self._path if asked.kind is EnvironmentKind.PROJECT else self._path.parent
 
     def lock(self, *, anew: bool) -> Locked:
         asked = self._asked
         if asked.kind is EnvironmentKind.IMAGE:
-            return Locked(StepEnvironment(asked), "", self._place, known=True)
+            return Locked(StepEnvironment(asked), "", self._place, known=True, folder=self._path)
         python = self._python()
         platform = sysconfig.get_platform()
         text, known = self._text(python, platform, anew=anew)
@@ -156,7 +159,7 @@ class _Locker:
             key=key_of(text, python.version, platform, asked.extras),
             packages=text.count("\n"),
         )
-        return Locked(environment, text, self._place, known)
+        return Locked(environment, text, self._place, known, self._home)
 
     def _text(self, python: _Python, platform: str, *, anew: bool) -> tuple[str, bool]:
         """Return the lock, and whether it was there before."""
@@ -193,7 +196,7 @@ class _Locker:
             words = [*_EXPORT, *extras, "--format", "requirements.txt", "--directory", str(path.parent)]
         else:
             words = ["pip", "compile", str(path), *_BARE, *extras]
-        said = self._uv([*words, "--quiet", "--python", python.name], path.parent)
+        said = self._uv([*words, "--quiet", "--python", python.name], self._home)
         try:
             return parse_requirements(said)
         except LockError as error:
@@ -206,7 +209,7 @@ class _Locker:
         if not wanted or f"{own}.".startswith(f"{wanted}."):
             return _Python(own, sys.executable)
         try:
-            return _Python(self._uv(["python", "find", "--show-version", wanted], self._path.parent).strip(), wanted)
+            return _Python(self._uv(["python", "find", "--show-version", wanted], self._home).strip(), wanted)
         except SpecError as error:
             if error.problem.code != "TW2212":
                 raise

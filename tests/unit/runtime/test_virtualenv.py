@@ -1,6 +1,5 @@
 """Environments of a machine: built once, held while used, made anew when a build was killed."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trainwright.runtime import virtualenv
+from trainwright.runtime import uv, virtualenv
 from trainwright.runtime.virtualenv import Builder, BuildError, StoppedError, Wanted
 from wheelhouse import hash_of, surroundings, wheel
 
@@ -82,26 +81,29 @@ def test_a_version_that_is_nowhere_is_told_in_the_words_of_uv(tmp_path: Path, ho
 
 
 def test_without_uv_the_remedy_is_told(tmp_path: Path, house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtualenv.uv, "find", lambda _: "")
+    monkeypatch.setattr(uv, "find", lambda _: "")
     with pytest.raises(BuildError, match=r"pip install 'trainwright\[env\]'"):
         builder(tmp_path, house).hold(wanted(house, "alpha==1.0"))
 
 
-def _hold(root: Path, house: Path, want: Wanted, told: Any) -> None:
-    told.put(builder(root, house).hold(want).built)
+HOLD = """
+import os, sys
+from trainwright.runtime.virtualenv import Builder, Wanted
+root, version, lock = sys.argv[1:]
+held = Builder(root + "/envs", os.environb, root + "/log").hold(Wanted("a" * 64, version, lock.encode(), 1))
+print(held.built)
+"""
 
 
 def test_of_sixteen_that_want_it_at_once_one_builds(tmp_path: Path, house: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    told = context.Queue()
-    want = wanted(house, "alpha==1.0")
-    many = [context.Process(target=_hold, args=(tmp_path, house, want, told)) for _ in range(16)]
-    for process in many:
-        process.start()
-    built = [told.get(timeout=60) for _ in many]
-    for process in many:
-        process.join(60)
-    assert sorted(built) == [False] * 15 + [True]
+    lock = wanted(house, "alpha==1.0").lock.decode()
+    words = [sys.executable, "-c", HOLD, str(tmp_path), VERSION, lock]
+    many = [
+        subprocess.Popen(words, env=surroundings(house), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        for _ in range(16)
+    ]
+    said = [process.communicate(timeout=120)[0].strip() for process in many]
+    assert sorted(said) == ["False"] * 15 + ["True"]
 
 
 def test_a_build_that_was_killed_is_made_anew(tmp_path: Path, house: Path, until: Any) -> None:
@@ -161,8 +163,6 @@ def test_a_key_is_no_path() -> None:
 
 def _slow_uv(folder: Path) -> Path:
     """A uv that makes the environment, says so, and then waits to go on."""
-    from trainwright.runtime import uv
-
     place = folder / "slow"
     place.mkdir()
     real = uv.find(os.environ["PATH"])

@@ -111,9 +111,9 @@ def differences(
         found.append("command changed")
     found += [f"{name} changed" for name in changed if name.startswith("env ")] if not explained else []
     found += [f"{name} has other content" for name in changed if name.startswith("input ")]
+    kinds -= {"python", "platform"} - (mine.keys() & other.keys())  # which an image has none of
     if "python" in kinds:
         found.append(f"Python changed: {_value('python', mine, other).partition(' ')[2]}")
-    kinds -= {"platform"} if not {"platform"} <= mine.keys() & other.keys() else set()  # of locks only
     found += [f"{kind} changed" for kind in _PLAINLY if kind in kinds]
     return [sentence for sentence in found if sentence]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from build import NOW, PROJECT, content, register, step
 from trainwright.core.artifact import ArtifactKind, Input
 from trainwright.core.cache import CacheEntry, CacheMode, CachePolicy, Closure
+from trainwright.core.environment import AskedEnvironment, EnvironmentKind, StepEnvironment
 from trainwright.core.fingerprint import Environment
 from trainwright.core.ids import AttemptId, Digest, RunId
 from trainwright.core.job import Argument, Call, CodeTree, Command, JobSpec, Part, Retry
@@ -39,14 +40,59 @@ def made(
     items: Sequence[Plain] = (),
     python: str = "3.11.7",
     numpy: str = "2.1",
+    records: str = "",
+    own: StepEnvironment | None = None,
 ) -> Mapping[str, str]:
     given = Input("prep.table", ArtifactKind.DATASET, content(table), "runs:/r/prep/table")
     job = JobSpec(
         attempt=AttemptId("r/train/1"), run=RunId("r"), project=PROJECT, pipeline="pipe", step=of.name, number=1,
         token="", command=of.command or Command(), env=of.env, inputs=(given,), outputs=of.outputs,
         params=params or {"C": 0.5, "D": 1}, code=CodeTree(content("tree").digest, folder), resources=of.resources,
+        environment=own,
     )  # fmt: skip
-    return parts(job, of, closure, environment_parts(Environment(python, {"numpy": numpy})), items)
+    return parts(job, of, closure, environment_parts(Environment(python, {"numpy": numpy}, records=records)), items)
+
+
+def locked(name: str = "lock", python: str = "3.11.7", platform: str = "linux-x86_64") -> StepEnvironment:
+    asked = AskedEnvironment(EnvironmentKind.REQUIREMENTS, "r.txt")
+    return StepEnvironment(asked, python, platform, content(name).digest, "key", 1)
+
+
+IMAGE = StepEnvironment(AskedEnvironment(EnvironmentKind.IMAGE, image="reg/a", image_sha256="a" * 64))
+
+
+def test_what_is_installed_here_means_nothing_to_a_step_with_its_own_environment() -> None:
+    assert key(made(own=locked())) == key(made(own=locked(), numpy="9", python="3.14", records="r"))
+    assert made(own=IMAGE)["image"] == "reg/a@sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "sentence"),
+    [
+        (made(own=locked()), made(), "environment changed: inherited before, locked now"),
+        (made(), made(own=locked()), "environment changed: locked before, inherited now"),
+        (made(own=locked()), made(own=IMAGE), "environment changed: an image before, locked now"),
+        (made(own=locked("b")), made(own=locked("a")), "environment changed: numpy 1 → 2"),
+        (made(own=locked(platform="linux-aarch64")), made(own=locked()), "platform changed"),
+        (
+            made(own=IMAGE),
+            made(own=replace(IMAGE, asked=replace(IMAGE.asked, image_sha256="b" * 64))),
+            "environment changed: another image",
+        ),
+        (made(records="a"), made(records="b"), "an installed package has other files under the same version"),
+        (made(records="a", numpy="1"), made(records="b"), "installed packages changed"),
+    ],
+)
+def test_how_environments_differ_is_one_sentence(
+    mine: Mapping[str, str], other: Mapping[str, str], sentence: str
+) -> None:
+    assert key(mine) != key(other)
+    assert differences(mine, other, packages=["numpy 1 → 2"] if "numpy" in sentence else []) == [sentence]
+
+
+def test_many_changed_packages_are_counted() -> None:
+    said = differences(made(own=locked("b")), made(own=locked("a")), packages=["a is new", "b is new", "c is new", "d"])
+    assert said == ["environment changed: a is new, b is new, c is new and 1 more"]
 
 
 def test_the_same_gives_the_same_key() -> None:

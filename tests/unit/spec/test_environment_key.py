@@ -2,10 +2,12 @@
 
 import pytest
 
-from compiled import compiled
+from compiled import compiled, document
 from trainwright.core.environment import AskedEnvironment, EnvironmentKind
 from trainwright.core.errors import SpecError
+from trainwright.core.ids import StepName
 from trainwright.plan.environments import asked_environments, inherits, with_environments
+from trainwright.service.locking import place_of
 from trainwright.spec.load import load
 from trainwright.spec.schema import json_schema
 
@@ -57,6 +59,31 @@ def test_what_follows_a_failure_inherits_unless_it_says_otherwise() -> None:
     assert after.environment is None
     _, after = compiled(text.replace("run: y", "run: y, environment: {requirements: s.txt}")).steps
     assert after.environment is not None
+
+
+SUB = "pipeline: s\nsteps:\n  x: {run: x}\n  y: {run: y, environment: {requirements: y.txt}}\n"
+TOP = "pipeline: p\nenvironment: {requirements: top.txt}\nsteps:\n  s: {uses: ./sub/f.yaml}\n"
+
+
+def test_a_file_that_is_used_takes_the_environment_of_the_file_that_uses_it_and_paths_are_its_own() -> None:
+    plan = compiled(TOP, {"./sub/f.yaml": SUB})
+    found = {name: step.environment.asked.path for name, step in plan.by_path.items() if step.environment}
+    assert found == {"s.x": "top.txt", "s.y": "sub/y.txt"}
+    own = "environment: {requirements: own.txt}\n" + SUB
+    plan = compiled(TOP, {"./sub/f.yaml": own})
+    found = {name: step.environment.asked.path for name, step in plan.by_path.items() if step.environment}
+    assert found == {"s.x": "sub/own.txt", "s.y": "sub/y.txt"}
+
+
+def test_the_place_of_an_environment_is_where_it_is_written() -> None:
+    for sub, lines in ((SUB, {"s.x": "f.yaml:2", "s.y": "sub/f.yaml:4"}), ("environment: {requirements: o}\n" + SUB, {
+        "s.x": "sub/f.yaml:1", "s.y": "sub/f.yaml:5",
+    })):  # fmt: skip
+        plan, read = compiled(TOP, {"./sub/f.yaml": sub}), document(TOP, {"./sub/f.yaml": sub})
+        for name, place in lines.items():
+            asked = plan.by_path[StepName(name)].environment
+            assert asked is not None
+            assert str(place_of(read, asked.asked, name)).rpartition(":")[0] == place
 
 
 def test_a_plan_knows_its_environments_and_takes_them_locked() -> None:

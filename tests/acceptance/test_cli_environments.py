@@ -205,7 +205,7 @@ def test_an_environment_in_use_is_not_collected(sh: Shell) -> None:
     (one,) = sh.run("env", "ls", "--json", code=0).json
     assert (one["leased"], one["packages"]) == (True, 1)
     assert sh.run("gc", "--keep-envs", "0s", "--json", code=0).json["collected"]["environments"]["count"] == 0
-    assert "error[TW5601]" in sh.run("env", "rm", one["key"], code=1).err
+    assert "error[TW5611]" in sh.run("env", "rm", one["key"], code=1).err
     sh.run("stop", run, code=0)
     sh.run("wait", run)
     until(lambda: not sh.run("env", "ls", "--json").json[0]["leased"], "the runner has ended")

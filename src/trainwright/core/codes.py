@@ -135,7 +135,7 @@ CODES: Mapping[str, str] = {
     "TW4402": "no such webhook",
     "TW4601": "no such environment",
     "TW4602": "the pipeline has no such environment to build",
-    "TW5601": "the environment is in use",
+    "TW5611": "the environment is in use",
     "TW5101": "the alias points there already",
     "TW5102": "the alias was moved at the same moment",
     "TW5201": "the file exists already",

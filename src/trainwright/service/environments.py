@@ -79,7 +79,7 @@ def remove(context: Context, name: str) -> BuiltEnvironment:
         raise NotFoundError("TW4601", message, remedy="see them: tw env ls")
     was = _built(root, fitting[0])
     if not virtualenv.remove(root, fitting[0]):
-        raise ConflictError("TW5601", f"the environment {was.key[:12]} is in use", remedy="wait for the steps: tw ps")
+        raise ConflictError("TW5611", f"the environment {was.key[:12]} is in use", remedy="wait for the steps: tw ps")
     return was
 
 

@@ -78,7 +78,7 @@ def _decode(kind: Any, data: Any) -> Any:
 def _shape(value: Any) -> Any:
     """Return the JSON shape of what the encoder does not know; it goes on with what is inside."""
     if is_dataclass(value):
-        return {f.name: getattr(value, f.name) for f in fields(value)}
+        return {name: getattr(value, name) for name in _names(value.__class__)}
     if isinstance(value, Mapping):
         return {str(k): v for k, v in value.items()}
     if isinstance(value, Records):
@@ -123,6 +123,11 @@ def _inner_kinds(kind: Any, data: list[Any]) -> list[Any]:
     """Return one kind an item: ``tuple[X, ...]`` repeats X, ``tuple[X, Y]`` names each."""
     args = typing.get_args(kind)
     return [args[0]] * len(data) if args[-1] is Ellipsis else list(args)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
 @cache

@@ -6,18 +6,23 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+_MOST_OVER = 64
+"""How many records may lie over an index before a new one is made: copying these costs a microsecond."""
+
 
 class Records(Generic[K, V]):
     """An immutable series of values, one a key: iterates over the values, oldest first.
 
-    ``plus`` copies the index (some ten microseconds for a thousand records); a lookup costs what a dict's costs.
+    What ``plus`` adds lies over an index that is shared until enough has come together, so that a turn of a run with
+    thousands of steps does not copy them; a lookup costs what one or two of a dict's cost.
     """
 
-    __slots__ = ("_by_key",)
+    __slots__ = ("_by_key", "_over")
 
-    def __init__(self, by_key: dict[K, V] | None = None) -> None:
-        """Take over ``by_key``, which nobody may change afterwards."""
+    def __init__(self, by_key: dict[K, V] | None = None, over: dict[K, V] | None = None) -> None:
+        """Take over ``by_key`` and what stands over it, which nobody may change afterwards."""
         self._by_key: dict[K, V] = {} if by_key is None else by_key
+        self._over: dict[K, V] = {} if over is None else over
 
     @classmethod
     def of(cls, values: Iterable[V], key: Callable[[V], K]) -> "Records[K, V]":
@@ -25,33 +30,43 @@ class Records(Generic[K, V]):
         return cls({key(value): value for value in values})
 
     def __iter__(self) -> Iterator[V]:
-        return iter(self._by_key.values())
+        return iter(self._whole().values())
 
     def __reversed__(self) -> Iterator[V]:
-        return reversed(self._by_key.values())
+        return reversed(self._whole().values())
 
     def __len__(self) -> int:
-        return len(self._by_key)
+        return len(self._whole())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._by_key
+        return key in self._over or key in self._by_key
 
     def __getitem__(self, key: K) -> V:
-        return self._by_key[key]
+        return self._over[key] if key in self._over else self._by_key[key]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Records) and list(self) == list(other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._by_key))
+        return hash(tuple(self._whole()))
 
     def __repr__(self) -> str:
         return f"Records({list(self)!r})"
 
     def get(self, key: K) -> V | None:
         """Return the value of that key, or None."""
-        return self._by_key.get(key)
+        return self._over[key] if key in self._over else self._by_key.get(key)
 
     def plus(self, more: dict[K, V]) -> "Records[K, V]":
         """Return these with others; one of a known key takes its place, new ones come last."""
-        return Records({**self._by_key, **more}) if more else self
+        if not more:
+            return self
+        over = {**self._over, **more}
+        return Records(self._by_key, over) if len(over) <= _MOST_OVER else Records({**self._by_key, **over})
+
+    def _whole(self) -> dict[K, V]:
+        """Return the one index, made once for whoever needs all of it."""
+        if self._over:
+            self._by_key = {**self._by_key, **self._over}
+            self._over = {}
+        return self._by_key

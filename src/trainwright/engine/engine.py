@@ -20,7 +20,7 @@ from trainwright.core.workload import Decision, Workload
 from trainwright.engine.held import Held, live_of
 from trainwright.engine.lists import read_list
 from trainwright.engine.memory import Ground, Memory
-from trainwright.engine.placing import place, run_of, still_fits, workload
+from trainwright.engine.placing import Known, place, run_of, still_fits, workload
 from trainwright.engine.production import with_registry
 from trainwright.lifecycle.advance import Happening, advance
 from trainwright.lifecycle.job import build_job
@@ -76,6 +76,10 @@ class Engine:
         self._held: dict[RunId, Held] = {}
         self._late: list[Ended] = []  # ends that the engine itself concluded while acting
         self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
+        self._known: Known = {}
+        self._heads: list[runs.Head] = []  # unfinished runs, as of the stamp
+        self._heads_at: tuple[int, int] | None = None
+        self._placed_at: tuple[int, int] | None = None  # the stamp of what the last placements stand on
         self.trouble: Trouble | None = None
         self._again = False  # whether the next turn has something to do at once
 
@@ -144,8 +148,7 @@ class Engine:
     def has_work(self) -> bool:
         """Tell whether the project has an unfinished run, whoever holds it, or whether that cannot be told."""
         try:
-            with self._world.database.reading() as rows:
-                return bool(runs.unfinished(rows, self._world.project))
+            return bool(self._unfinished())
         except TransientBackendError:
             return True
 
@@ -165,15 +168,21 @@ class Engine:
 
     def _claim(self, now: datetime) -> list[RunId]:
         """Return the unfinished runs that are ours, oldest first; take those whose holder is gone."""
-        world = self._world
-        with world.database.reading() as rows:
-            heads = runs.unfinished(rows, world.project)
-        mine = [head for head in heads if self._holds(head, now) or self._takes(head, now)]
+        mine = [head for head in self._unfinished() if self._holds(head, now) or self._takes(head, now)]
         before, self._held = self._held, {}
         for head in mine:
             with self._apart(head.run):
                 self._held[head.run] = self._load(head, before.get(head.run))
         return list(self._held)
+
+    def _unfinished(self) -> list[runs.Head]:
+        """Return every unfinished run; read anew when anybody has written since."""
+        world, stamp = self._world, self._world.database.stamp()
+        if stamp != self._heads_at:
+            with world.database.reading() as rows:
+                self._heads = runs.unfinished(rows, world.project)
+            self._heads_at = stamp
+        return self._heads
 
     def _holds(self, head: runs.Head, now: datetime) -> bool:
         """Tell whether the lease is ours for a good while yet."""
@@ -207,7 +216,7 @@ class Engine:
 
     def _with_registry(self, held: Held, something_happened: bool) -> RunView:  # noqa: FBT001 - private
         """Return the view with what the registry says now, when a decision may need it."""
-        if held.view.next_versions and not something_happened:
+        if not held.ground.plan.models or (held.view.next_versions and not something_happened):
             return held.view
         with self._world.database.reading() as rows:
             return with_registry(rows, self._world.project, held.ground.plan, held.view)
@@ -272,6 +281,8 @@ class Engine:
         views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
         freed = {a.id for changes in happened.values() for a in changes.attempts if not a.state.holds_room}
         with self._world.database.reading() as rows:
+            # of several runs one may be given the room of what ended in another, and that is committed apart
+            self._placed_at = self._world.database.stamp() if len(happened) == 1 else None
             pairs = runs.holding(rows, self._world.project)
             holding = [w for w in self._workloads(rows, pairs) if w.attempt not in freed]
         words: dict[RunId, list[Decision]] = {}
@@ -280,7 +291,7 @@ class Engine:
             self._again |= bool(freed and any(words.values()))  # what they wait for may have ended this very turn
         self._nodes = self._world.backend.nodes()
         waiting = {run_id: (self._held[run_id].ground.plan, views[run_id], live[run_id]) for run_id in happened}
-        placed_words, room_for_all = place(waiting, self._nodes, holding, now)
+        placed_words, room_for_all = place(waiting, self._nodes, holding, now, self._known)
         for run_id, decisions in placed_words.items():
             words.setdefault(run_id, []).extend(decisions)
         placed = {
@@ -345,6 +356,8 @@ class Engine:
         if memory and started and not memory.lets_start(rows, [a for a in placed.attempts if a.id in started]):
             self._again = True
             return False
+        if self._world.database.stamp() == self._placed_at:
+            return True
         holding = lambda: self._holding(rows)  # noqa: E731
         return still_fits(held.ground.plan, held.view, happened, placed, self._nodes, holding)
 

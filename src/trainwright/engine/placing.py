@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
 from trainwright.core.changes import Act, Changes
 from trainwright.core.ids import AttemptId, RunId
@@ -19,12 +20,16 @@ from trainwright.sched.round import schedule
 Holding = Callable[[], tuple[Workload, ...]]
 """Reads from the store what holds room in the project."""
 
+Known = dict[AttemptId, tuple[Attempt, Workload]]
+"""What the scheduler saw of attempts that wait."""
+
 
 def place(
     waiting: Mapping[RunId, tuple[Plan, RunView, list[Attempt]]],
     nodes: tuple[Node, ...],
     holding: Iterable[Workload],
     now: datetime,
+    known: Known,
 ) -> tuple[dict[RunId, list[Decision]], bool]:
     """Return the scheduler's word on every attempt that waits for room, by run; and whether all of them have room.
 
@@ -33,6 +38,7 @@ def place(
         nodes: of the backend.
         holding: what holds room.
         now: attempts that may not start yet are left out.
+        known: of the last round; left with what was asked for in this one.
     """
     words: dict[RunId, list[Decision]] = {}
     pending: list[Workload] = []
@@ -42,17 +48,28 @@ def place(
         limit = len(queued)
         if plan.parallel:
             limit = max(0, plan.parallel - sum(a.state.holds_room for a in live))
-        pending += [workload(a, plan, view.run) for a in queued[:limit]]
+        pending += [_known_workload(known, a, plan, view.run) for a in queued[:limit]]
         reason = Reason(ReasonCode.WAITING_FOR_TURN, {"limit": plan.parallel})
         if len(queued) > limit:
             words[run_id] = [Refusal(a.id, reason) for a in queued[limit:] if not _said(a.reason, reason)]
-    known = {a.id: a.reason for _, _, live in waiting.values() for a in live if a.reason is not None}
+    asked = {w.attempt for w in pending}
+    for gone in known.keys() - asked:
+        del known[gone]
+    reasons = {a.id: a.reason for _, _, live in waiting.values() for a in live if a.reason is not None}
     decisions = schedule(ClusterSnapshot(nodes, tuple(pending), tuple(holding))) if pending else ()
     for decision in decisions:
-        if isinstance(decision, Refusal) and _said(known.get(decision.attempt), decision.reason):
+        if isinstance(decision, Refusal) and _said(reasons.get(decision.attempt), decision.reason):
             continue  # numbers and names change with every attempt that ends, and are looked up when asked for
         words.setdefault(run_of(decision.attempt), []).append(decision)
     return words, all(isinstance(decision, Placement) for decision in decisions)
+
+
+def _known_workload(known: Known, attempt: Attempt, plan: Plan, run: Run) -> Workload:
+    """Return what the scheduler sees of an attempt that waits: most have waited in the last round too, unchanged."""
+    before = known.get(attempt.id)
+    if before is None or before[0] is not attempt:
+        known[attempt.id] = before = attempt, workload(attempt, plan, run)
+    return before[1]
 
 
 def _said(before: Reason | None, reason: Reason) -> bool:
@@ -94,6 +111,7 @@ def run_of(attempt: AttemptId) -> RunId:
     return RunId(attempt.split("/", 1)[0])
 
 
+@lru_cache(maxsize=4096)  # what waits is sorted at every turn
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Return a key that sorts ``eval.9`` before ``eval.10``."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in name.split("."))

@@ -11,12 +11,7 @@ from trainwright.store.database import Rows
 
 def with_registry(rows: Rows, project: ProjectName, plan: Plan, view: RunView) -> RunView:
     """Return the view with the present baselines and next versions of the models that the plan speaks of."""
-    steps = plan.by_path.values()
-    models = {s.baseline_model for s in steps if s.baseline_model}
-    models |= {s.registration.model for s in steps if s.registration}
-    if not models:
-        return view
-    found = {name: registry.baseline(rows, project, name, "production") for name in sorted(models)}
-    numbers = {name: registry.next_version(rows, project, name) for name in sorted(models)}
+    found = {name: registry.baseline(rows, project, name, "production") for name in plan.models}
+    numbers = {name: registry.next_version(rows, project, name) for name in plan.models}
     baselines = {name: value for name, value in found.items() if value is not None}
     return replace(view, baselines=baselines, next_versions=numbers)

@@ -201,6 +201,13 @@ class Plan:
         return found
 
     @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Return the models that steps compare with or register, sorted."""
+        steps = self.by_path.values()
+        compared = {s.baseline_model for s in steps if s.baseline_model}
+        return tuple(sorted(compared | {s.registration.model for s in steps if s.registration}))
+
+    @cached_property
     def dependents(self) -> Mapping[StepName, tuple[StepName, ...]]:
         """Return path → the steps that need it."""
         found: dict[StepName, list[StepName]] = {}

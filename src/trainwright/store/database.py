@@ -81,6 +81,19 @@ class Database:
         with self._transaction("BEGIN IMMEDIATE") as rows:
             yield rows
 
+    def stamp(self) -> tuple[int, int]:
+        """Return what changes with every commit, of this thread or of anybody: equal stamps, equal contents.
+
+        Raises:
+            BackendError: as ``writing``.
+        """
+        connection = self._connection()
+        try:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise explain(error, self.path) from error
+        return int(version), connection.total_changes
+
     def close(self) -> None:
         """Close this thread's connection."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)

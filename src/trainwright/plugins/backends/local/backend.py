@@ -197,7 +197,7 @@ class LocalBackend:
         while True:
             in_flight = [attempt for attempt in attempts if not self._is_watched(attempt)]
             left_s = max(deadline - time.monotonic(), 0.0)
-            if any((self.folder(attempt) / "result.json").exists() for attempt in in_flight):
+            if any(os.path.exists(f"{self.folder(a)}/result.json") for a in in_flight):  # noqa: PTH110 - as in start
                 return
             if self._watching.wait(attempts, min(left_s, _POLL_S) if in_flight else left_s) or left_s == 0.0:
                 return
@@ -223,7 +223,6 @@ class LocalBackend:
         """Have a runner forked by the warm interpreter that the job asks for; tell whether one was."""
         pid = self._warm.runner(job, folder, self._front()) if job.warm else 0
         if pid:
-            atomic.append(f"{folder}/spawned", b".")
             self._watching.add(job.attempt, pid)
         return bool(pid)
 
@@ -233,7 +232,6 @@ class LocalBackend:
 
     def _spawn(self, attempt: AttemptId, folder: str) -> None:
         """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
-        atomic.append(f"{folder}/spawned", b".")
         library = self._build()
         socket = self._socket(library)
         pid = 0 if socket is None else self._ask(socket, folder)
@@ -307,14 +305,19 @@ class LocalBackend:
                 self._children.pop(attempt, None)
 
     def _await_runner(self, attempt: AttemptId, folder: Path) -> Observation:
-        """Deal with an order that nobody has taken yet: wait, start another runner, or give up for good."""
+        """Deal with an order that nobody has taken yet: wait, start another runner, or give up for good.
+
+        A first start leaves no note but the order itself; each later one adds to ``spawned``.
+        """
         spawned = folder / "spawned"
-        tries = spawned.stat().st_size if spawned.exists() else 0
-        since = spawned.stat().st_mtime if tries else 0.0
+        again = spawned.exists()
+        tries = 1 + (spawned.stat().st_size if again else 0)
+        since = (spawned if again else folder / "job.json").stat().st_mtime
         died = self._watching.has(attempt) and not self._watching.is_running(attempt)
         if died or time.time() - since > _IN_FLIGHT_S:
             self._watching.drop(attempt)
             if tries < _TRIES:
+                atomic.append(str(spawned), b".")
                 self._spawn(attempt, str(folder))
             elif atomic.create(str(folder / "runner.json"), atomic.encode({"pid": None})):
                 return self._conclude(attempt, folder, "not-started", f"no runner came up; see {folder}/runner.log")

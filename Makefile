@@ -40,6 +40,7 @@ bench: $(VENV)/.dev ## every benchmark, quickly; each prints JSON last
 	$(BIN)/python bench/step_overhead.py --quick --function --imports pandas
 	$(BIN)/python bench/log_overhead.py --quick
 	$(BIN)/python bench/large_graph.py --quick
+	$(BIN)/python bench/query.py --quick
 
 crash: $(VENV)/.dev ## kill engine, supervisor and runner at every point; SEEDED=1: three bugs must be found
 	$(BIN)/python tests/crash/run.py $(if $(SEEDED),--seeded)

@@ -1,6 +1,7 @@
 """How results are printed: data on stdout, talk on stderr, JSON for programs, tables that fit for people."""
 
 import json
+import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
@@ -162,6 +163,15 @@ def took(start: datetime | None, end: datetime | None, now: datetime) -> str:
 def figure(value: float) -> str:
     """Return a number of six digits."""
     return f"{value:.6g}"
+
+
+def cell(value: object) -> str:
+    """Return a value in a table: numbers of six digits, digests by their beginning, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return figure(value)
+    return value[7:19] if isinstance(value, str) and re.fullmatch("sha256:[0-9a-f]{64}", value) else str(value)
 
 
 def marked(state: str) -> str:

@@ -1,6 +1,5 @@
-"""Commands that only read: ps, why, logs, metrics, compare; ``show`` is in a module of its own."""
+"""Commands that only read: why, logs, metrics, compare; ``ps`` and ``show`` are in modules of their own."""
 
-import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,16 +7,16 @@ import typer
 
 from trainwright.cli.pipeline import Json
 from trainwright.cli.running import of_run
+from trainwright.cli.searching import Jsonl, Since, Sort, Where, ps, table_of_metrics, table_of_runs
 from trainwright.cli.showing import show
 
 if TYPE_CHECKING:
     from trainwright.core.ids import StepName
-    from trainwright.core.run import Run, RunView
+    from trainwright.core.run import RunView
     from trainwright.plan.plan import Plan
     from trainwright.service.why import Explanation
 
 NO_SAMPLES = "no samples: steps that are over within a second have none"
-Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print one JSON document a line.")]
 Address = Annotated[str, typer.Argument(metavar="RUN[/STEP[/N]]", help="A run, a step of it, an attempt at that.")]
 
 
@@ -25,45 +24,6 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (ps, show, why, logs, metrics, compare):
         app.command()(command)
-
-
-def ps(
-    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many, newest first.")] = 20,
-    json: Json = False,
-    jsonl: Jsonl = False,
-) -> None:
-    """List the latest runs."""
-    from trainwright.cli import output
-    from trainwright.cli.session import session
-    from trainwright.core.codec import to_json
-    from trainwright.store import runs
-
-    with session() as app:
-        with app.database.reading() as rows:
-            found = runs.newest_runs(rows, app.context.project, lines)
-            reused = runs.cached_steps(rows, app.context.project, min((r.number for r in found), default=0))
-        now = app.context.clock.now()
-    if json or jsonl:
-        (output.put_json if json else output.put_jsonl)([{**to_json(r), "cached": reused.get(r.id, 0)} for r in found])
-    elif not found:
-        output.say("no runs yet; start one: tw run FILE")
-    else:
-        output.table(
-            ("run", "#", "pipeline", "state", "started", "took", "reason and parameters"),
-            [
-                (
-                    r.id,
-                    str(r.number),
-                    r.pipeline,
-                    output.marked(r.state),
-                    output.when(r.submitted_at, now),
-                    output.took(r.submitted_at, r.finished_at, now),
-                    _about(r, reused.get(r.id, 0)),
-                )
-                for r in found
-            ],
-            one_line=("pipeline", "reason and parameters"),
-        )
 
 
 def why(address: Address, json: Json = False) -> None:
@@ -121,21 +81,30 @@ def logs(
 
 
 def metrics(
-    address: Address,
+    address: Annotated[str, typer.Argument(metavar="[RUN[/STEP[/N]]]", help="A run, a step, an attempt.")] = "",
+    *,
     series: Annotated[bool, typer.Option("--series", help="Every point instead of the last values.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Cores, memory and GPUs in use over time instead.")] = False,
+    name: Annotated[list[str] | None, typer.Option("--name", help="Of many runs, this metric; repeatable.")] = None,
+    where: Where = "",
+    since: Since = "",
+    sort: Sort = "",
+    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="At most so many runs.")] = 20,
     json: Json = False,
     jsonl: Jsonl = False,
 ) -> None:
-    """Show the metrics of a run or step; --series without an attempt merges those at a step."""
+    """Show the metrics of a run or step, or --name of many runs; --series without an attempt merges those at a step."""
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service import metrics as files
     from trainwright.service.lookup import find_attempt, read_run, split_address, tries_of
 
-    name, step, number = split_address(address)
+    if not address or name:
+        table_of_metrics(address, name or [], (where, since, sort, lines), json=json, jsonl=jsonl)
+        return
+    run, step, number = split_address(address)
     with session() as app:
-        view, plan = read_run(app.context, name)
+        view, plan = read_run(app.context, run)
         names = _steps(view, plan, step)
         attempts = [a for a in (find_attempt(view, n, number) for n in names) if a is not None]
         points = [
@@ -145,7 +114,7 @@ def metrics(
         ]
         samples = [(a, files.usage(app.context, a)) for a in attempts if usage]
     if usage:
-        lines: list[dict[str, object]] = [
+        rows: list[dict[str, object]] = [
             {"step": a.step, "attempt": a.number, "at_s": sample.get("t"), "cpu": sample.get("cpu")}
             | {"memory_bytes": sample.get("memory_bytes"), "processes": sample.get("processes")}
             | {"gpus": sample.get("gpus")}
@@ -153,23 +122,23 @@ def metrics(
             for sample in found
         ]
     elif series:
-        lines = [
+        rows = [
             {"step": a.step, "attempt": a.number, "name": p.name, "at_step": p.step, "value": p.value, "at_s": p.at_s}
             for a, p in points
         ]
     else:
-        lines = [
+        rows = [
             {"step": a.step, "attempt": a.number, "name": key, "last": m.last, "low": m.low, "high": m.high}
             | {"count": m.count, "last_step": m.last_step}
             for a in attempts
             for key, m in sorted(a.metrics.items())
         ]
     if json:
-        output.put_json(lines)
+        output.put_json(rows)
     elif jsonl:
-        output.put_jsonl(lines)
-    elif lines:
-        output.table(tuple(lines[0]), [tuple(_cell(v) for v in line.values()) for line in lines])
+        output.put_jsonl(rows)
+    elif rows:
+        output.table(tuple(rows[0]), [tuple(output.cell(v) for v in row.values()) for row in rows])
     else:
         output.say(NO_SAMPLES if usage else "nothing was logged; a step does it with: tw.log(loss=0.1)")
 
@@ -177,21 +146,27 @@ def metrics(
 def compare(
     left: Annotated[str, typer.Argument(help="A run.")],
     right: Annotated[str, typer.Argument(help="Another run.")],
+    more: Annotated[list[str] | None, typer.Argument(metavar="[MORE]...", help="More runs.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Equal lines too.")] = False,
+    metrics: Annotated[str, typer.Option("--metrics", help="Only metrics like this: evaluate.*")] = "",
     json: Json = False,
 ) -> None:
-    """Show what differs between two runs: parameters, metrics, code, data, environment, hardware."""
+    """Show what differs between two runs, code, data, environment and all; or the parameters and metrics of several."""
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.compare import compare as differences
 
+    if more or metrics:
+        names = [of_run(name) for name in (left, right, *(more or []))]
+        table_of_runs(names, metrics or "*", everything=everything, json=json)
+        return
     with session() as app:
         first, second, lines = differences(app.context, of_run(left), of_run(right))
     shown = [line for line in lines if everything or not line.equal]
     if json:
         output.put_json({"left": first, "right": second, "differences": shown})
         return
-    rows = [(line.part, line.name, _cell(line.left), _cell(line.right)) for line in shown]
+    rows = [(line.part, line.name, output.cell(line.left), output.cell(line.right)) for line in shown]
     sides = [f"#{run.number} {run.id}" for run in (first, second)]
     if rows:
         output.table(("part", "name", *sides), rows)
@@ -239,23 +214,3 @@ def _write(data: bytes) -> int:
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
     return len(data)
-
-
-def _about(run: "Run", reused: int) -> str:
-    """Return why a run is not well, in short, how many of its steps were reused, and its parameters."""
-    words = ""
-    if run.reason is not None and run.state != "succeeded":
-        step, cause = run.reason.evidence.get("step"), run.reason.evidence.get("cause")
-        words = f"{step}: {cause}" if step and cause else run.reason.sentence()
-    cached = f"{reused} cached" if reused else ""
-    return "  ".join(filter(None, (words, cached, " ".join(f"{k}={v}" for k, v in run.params.items()))))
-
-
-def _cell(value: object) -> str:
-    from trainwright.cli import output
-
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return output.figure(value)
-    return value[7:19] if isinstance(value, str) and re.fullmatch("sha256:[0-9a-f]{64}", value) else str(value)

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from simpleeval import EvalWithCompoundTypes, InvalidExpression
-
 from trainwright.core.artifact import GateResult
 from trainwright.core.scalar import Plain
 
@@ -91,6 +89,21 @@ def mentioned(condition: Condition) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*condition.operands, *asked]))
 
 
+def dotted_name(node: ast.AST) -> str | None:
+    """Return the name that a node looks up: ``a``, ``a.b``, ``a["b"]``; None when it looks up none."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=base, attr=attr):
+            head = dotted_name(base)
+            return None if head is None else f"{head}.{attr}"
+        case ast.Subscript(value=base, slice=ast.Constant(value=str(key))):
+            head = dotted_name(base)
+            return None if head is None else f"{head}.{key!s}"
+        case _:
+            return None
+
+
 def judge(condition: Condition, names: Names, *, baseline_required: bool = False) -> GateResult:
     """Evaluate a check to a verdict; never raises.
 
@@ -110,6 +123,8 @@ def judge(condition: Condition, names: Names, *, baseline_required: bool = False
         found[dotted] = value
     if any(isinstance(value, float) and math.isnan(value) for value in found.values()):
         return GateResult(condition.text, "not-a-number", found)
+    from simpleeval import InvalidExpression  # noqa: PLC0415 - 14 ms, and most commands judge nothing
+
     try:
         held = bool(_evaluate(condition, names))
     except (InvalidExpression, ArithmeticError, TypeError, ValueError):
@@ -118,6 +133,8 @@ def judge(condition: Condition, names: Names, *, baseline_required: bool = False
 
 
 def _evaluate(condition: Condition, names: Names) -> object:
+    from simpleeval import EvalWithCompoundTypes  # noqa: PLC0415 - as above
+
     def has(name: object) -> bool:
         return isinstance(name, str) and _lookup(names, name) is not None
 
@@ -162,7 +179,7 @@ def _refuse_foreign(node: ast.AST) -> None:
 
 
 def _operands(node: ast.AST) -> list[str]:
-    dotted = _dotted(node)
+    dotted = dotted_name(node)
     if dotted is not None:
         return [dotted]
     if isinstance(node, ast.Call):
@@ -170,20 +187,6 @@ def _operands(node: ast.AST) -> list[str]:
             return []
         return [name for child in node.args for name in _operands(child)]
     return [name for child in ast.iter_child_nodes(node) for name in _operands(child)]
-
-
-def _dotted(node: ast.AST) -> str | None:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=base, attr=attr):
-            head = _dotted(base)
-            return None if head is None else f"{head}.{attr}"
-        case ast.Subscript(value=base, slice=ast.Constant(value=str(key))):
-            head = _dotted(base)
-            return None if head is None else f"{head}.{key!s}"
-        case _:
-            return None
 
 
 def _lookup(names: Names, dotted: str) -> Plain:

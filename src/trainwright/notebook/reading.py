@@ -11,14 +11,32 @@ from trainwright.notebook.views import Comparison, Runs, ShownPlan, ShownRun
 from trainwright.service import compare as service
 from trainwright.service.documents import read_document
 from trainwright.service.lookup import read_run
+from trainwright.service.search import Query, find_runs
 from trainwright.service.submit import prepare
 from trainwright.store import runs
 
 
-def ps(lines: int = 20) -> Runs:
-    """Return the latest runs, newest first."""
-    with session() as app, app.database.reading() as rows:
-        return Runs(tuple(runs.newest_runs(rows, app.context.project, lines)), app.context.clock.now())
+def ps(
+    lines: int = 20, *, where: str = "", since: str = "", until: str = "", pipeline: str = "", sort: str = ""
+) -> Runs:
+    """Return runs, the newest first: all of them, or those that a condition chooses.
+
+    Args:
+        lines: at most so many.
+        where: as on the command line: ``evaluate.auc > 0.8 and params.C < 1``.
+        since: an instant (``2026-03-01``), or how long ago (``2d``).
+        until: the same; runs submitted later are left out.
+        pipeline: only runs of this one.
+        sort: smallest first by a name, or largest first: ``-evaluate.auc``.
+
+    Raises:
+        SpecError: the condition is not in the language, or speaks of what no run has.
+    """
+    query = Query(where, since, until, pipeline, sort=sort, limit=lines)
+    with session() as app:
+        found = find_runs(app.context, query)
+        chosen, values = tuple(run for run, _ in found.lines), tuple(has for _, has in found.lines)
+        return Runs(chosen, app.context.clock.now(), found.names, values)
 
 
 def show(name: str = "-1") -> ShownRun:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from trainwright.core.quantity import show_bytes, show_duration
+from trainwright.core.query import Known
 from trainwright.core.run import Attempt, Run, RunView, StepRun
 from trainwright.core.scalar import Plain
 from trainwright.core.states import MARKS
@@ -36,10 +37,14 @@ class Runs:
     Attributes:
         runs: their records.
         at: when they were read.
+        names: of what was asked for beside.
+        values: of each run, in the order of ``names``; None where it has none.
     """
 
     runs: tuple[Run, ...]
     at: datetime
+    names: tuple[str, ...] = ()
+    values: tuple[tuple[Known | None, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -56,7 +61,7 @@ class Runs:
     def _repr_html_(self) -> str:
         if not self.runs:
             return block("no runs yet")
-        columns = ("run", "#", "pipeline", "state", "submitted", "took", "parameters", "reason")
+        columns = ("run", "#", "pipeline", "state", "submitted", "took", *self.names, "parameters", "reason")
         rows = [
             (
                 code(run.id),
@@ -65,10 +70,11 @@ class Runs:
                 pill(run.state),
                 _instant(run.submitted_at),
                 _took(run.submitted_at, run.finished_at, self.at),
+                *(_value(self.values[place][i]) for i in range(len(self.names))),
                 _settings(run.params),
                 _reason(run),
             )
-            for run in self.runs
+            for place, run in enumerate(self.runs)
         ]
         return block(table(columns, rows))
 

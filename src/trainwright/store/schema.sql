@@ -92,8 +92,7 @@ CREATE TABLE metric (
     last_step INTEGER,
     PRIMARY KEY (attempt_id, name)
 );
-CREATE INDEX metric_name ON metric (name, last);
-CREATE INDEX metric_run ON metric (run_id);
+CREATE INDEX metric_run ON metric (run_id, name);
 CREATE TABLE attempt_input (
     attempt_id TEXT NOT NULL REFERENCES attempt (id),
     name TEXT NOT NULL,

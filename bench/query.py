@@ -4,8 +4,8 @@ The runs are written by the store's own functions into a real database file: fou
 parameters, two pipelines. Counted is the CPU, user and system, of ``find_runs`` in this process, from the text that
 somebody typed to records and values in hand, on an open database; the median of several. ``newest_100_s`` is the latest
 100 runs, ``top_100_by_metric_s`` the 100 best by one metric of a step (``bare``: of whichever step has it last), and
-``where_s`` a condition on two metrics and a parameter, all runs that meet it returned. ``command_s`` is the CPU of the whole command ``tw ps --where`` of the
-same condition that prints 100 runs as JSON. Prints one JSON object last.
+``where_s`` a condition on two metrics and a parameter, all runs that meet it returned. ``command_s`` is the CPU of the
+whole command ``tw ps --where`` of the same condition that prints 100 runs as JSON. Prints one JSON object last.
 """
 
 import argparse

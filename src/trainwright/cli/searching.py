@@ -137,7 +137,7 @@ def table_of_runs(names: "Sequence[str]", metrics: str, *, everything: bool, jso
         output.say("* the best: the largest, but the smallest loss, error or time")
     equal = sum(line.equal for line in lines)
     if equal and not everything:
-        output.say(f"{equal} lines are equal (--all shows them)")
+        output.say(f"equal lines: {equal} (--all shows them)")
 
 
 def _records(found: "Found", reused: "dict[RunId, int]") -> list[dict[str, object]]:

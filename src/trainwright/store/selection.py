@@ -143,10 +143,15 @@ class _Statement:
                 self.judged.append(part)
             else:
                 tests.append(self._sql(part))
-        for operand in (*wanted.shown, *(o for term in self.judged for o in _operands(term))):
+        for operand in (
+            *wanted.shown,
+            *(o for o, _ in wanted.sort),
+            *(o for term in self.judged for o in _operands(term)),
+        ):
             self.columns.setdefault(operand, len(self.columns))
         columns = "".join(f", {self._value(o)} AS v{i}, {self._has(o)} AS h{i}" for o, i in self.columns.items())
-        order = "".join(f"{self._rank(o, largest_first=down)}, " for o, down in wanted.sort)
+        places = [(self.columns[operand], " DESC" if down else "") for operand, down in wanted.sort]
+        order = "".join(f"h{i} DESC, v{i}{down} NULLS LAST, " for i, down in places)  # by the columns: computed once
         limit = ""
         if wanted.limit is not None and not self.judged:
             limit = f" LIMIT {self._bind(min(wanted.limit, LARGEST))}"
@@ -163,11 +168,6 @@ class _Statement:
         ):
             if value:
                 yield f"{column} {sign} {self._bind(value)}"
-
-    def _rank(self, operand: Operand, *, largest_first: bool) -> str:
-        value = self._value(operand)
-        down = " DESC" if largest_first else ""
-        return f"{self._has(operand)} DESC, {value} IS NULL, {value}{down}"
 
     def _bind(self, value: Value) -> str:
         name = f"p{len(self.values)}"

@@ -87,14 +87,15 @@ def look_at(record: Run, first: dict, second: dict, *, again: bool):
     def look(operand: Operand) -> Known | None:
         match operand.home, operand.step:
             case "param", _:
-                return record.params.get(operand.name)
+                return record.params.get(operand.name)  # type: ignore[return-value] # drawn above: no lists
             case "metric", "a":
                 return a.get(operand.name)
             case "metric", "b":
                 return second.get(operand.name)
             case "metric", _:
                 return second.get(operand.name, a.get(operand.name))
-        return record.number if operand.name == "number" else record.pipeline
+            case _:
+                return record.number if operand.name == "number" else record.pipeline
 
     return look
 
@@ -112,7 +113,7 @@ def test_sql_and_python_choose_the_same_runs(tmp_path_factory: pytest.TempPathFa
             continue
         term = typed(parse(text), OPERANDS.__getitem__, OPERANDS.__getitem__)
         with into.reading() as rows:
-            chosen = selection.choose(rows, selection.Wanted(PROJECT, instant(NOW), term))
+            chosen = selection.choose(rows, selection.Wanted(PROJECT, instant(NOW) or "", term))
         assert sorted(c.run.id for c in chosen) == [r.id for r, look in made if truth(term, look)], text
     into.close()
 

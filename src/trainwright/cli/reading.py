@@ -95,44 +95,11 @@ def metrics(
 ) -> None:
     """Show the metrics of a run or step, or --name of many runs; --series without an attempt merges those at a step."""
     from trainwright.cli import output
-    from trainwright.cli.session import session
-    from trainwright.service import metrics as files
-    from trainwright.service.lookup import find_attempt, read_run, split_address, tries_of
 
     if not address or name:
         table_of_metrics(address, name or [], (where, since, sort, lines), json=json, jsonl=jsonl)
         return
-    run, step, number = split_address(address)
-    with session() as app:
-        view, plan = read_run(app.context, run)
-        names = _steps(view, plan, step)
-        attempts = [a for a in (find_attempt(view, n, number) for n in names) if a is not None]
-        points = [
-            found
-            for a in attempts
-            for found in files.merged(app.context, [a] if number else tries_of(view, a.step) if series else [])
-        ]
-        samples = [(a, files.usage(app.context, a)) for a in attempts if usage]
-    if usage:
-        rows: list[dict[str, object]] = [
-            {"step": a.step, "attempt": a.number, "at_s": sample.get("t"), "cpu": sample.get("cpu")}
-            | {"memory_bytes": sample.get("memory_bytes"), "processes": sample.get("processes")}
-            | {"gpus": sample.get("gpus")}
-            for a, found in samples
-            for sample in found
-        ]
-    elif series:
-        rows = [
-            {"step": a.step, "attempt": a.number, "name": p.name, "at_step": p.step, "value": p.value, "at_s": p.at_s}
-            for a, p in points
-        ]
-    else:
-        rows = [
-            {"step": a.step, "attempt": a.number, "name": key, "last": m.last, "low": m.low, "high": m.high}
-            | {"count": m.count, "last_step": m.last_step}
-            for a in attempts
-            for key, m in sorted(a.metrics.items())
-        ]
+    rows = _measured(address, series=series, usage=usage)
     if json:
         output.put_json(rows)
     elif jsonl:
@@ -175,6 +142,44 @@ def compare(
     equal = sum(line.equal for line in lines)
     if not everything:
         output.say(f"{equal} parts are equal (--all shows them)")
+
+
+def _measured(address: str, *, series: bool, usage: bool) -> list[dict[str, object]]:
+    """Return what one run, step or attempt logged, or used, a line each."""
+    from trainwright.cli.session import session
+    from trainwright.service import metrics as files
+    from trainwright.service.lookup import find_attempt, read_run, split_address, tries_of
+
+    run, step, number = split_address(address)
+    with session() as app:
+        view, plan = read_run(app.context, run)
+        names = _steps(view, plan, step)
+        attempts = [a for a in (find_attempt(view, n, number) for n in names) if a is not None]
+        points = [
+            found
+            for a in attempts
+            for found in files.merged(app.context, [a] if number else tries_of(view, a.step) if series else [])
+        ]
+        samples = [(a, files.usage(app.context, a)) for a in attempts if usage]
+    if usage:
+        return [
+            {"step": a.step, "attempt": a.number, "at_s": sample.get("t"), "cpu": sample.get("cpu")}
+            | {"memory_bytes": sample.get("memory_bytes"), "processes": sample.get("processes")}
+            | {"gpus": sample.get("gpus")}
+            for a, found in samples
+            for sample in found
+        ]
+    if series:
+        return [
+            {"step": a.step, "attempt": a.number, "name": p.name, "at_step": p.step, "value": p.value, "at_s": p.at_s}
+            for a, p in points
+        ]
+    return [
+        {"step": a.step, "attempt": a.number, "name": key, "last": m.last, "low": m.low, "high": m.high}
+        | {"count": m.count, "last_step": m.last_step}
+        for a in attempts
+        for key, m in sorted(a.metrics.items())
+    ]
 
 
 def _print_explanation(explanation: "Explanation", indent: str) -> None:

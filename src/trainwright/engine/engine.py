@@ -22,6 +22,7 @@ from trainwright.engine.lists import read_list
 from trainwright.engine.memory import Ground, Memory
 from trainwright.engine.placing import Known, place, run_of, still_fits, workload
 from trainwright.engine.production import with_registry
+from trainwright.engine.unfinished import Unfinished
 from trainwright.lifecycle.advance import Happening, advance
 from trainwright.lifecycle.job import build_job
 from trainwright.lifecycle.reuse import Reused
@@ -77,8 +78,7 @@ class Engine:
         self._late: list[Ended] = []  # ends that the engine itself concluded while acting
         self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
         self._known: Known = {}
-        self._heads: list[runs.Head] = []  # unfinished runs, as of the stamp
-        self._heads_at: tuple[int, int] | None = None
+        self._unfinished = Unfinished(world.database, world.project)
         self._placed_at: tuple[int, int] | None = None  # the stamp of what the last placements stand on
         self.trouble: Trouble | None = None
         self._again = False  # whether the next turn has something to do at once
@@ -148,7 +148,7 @@ class Engine:
     def has_work(self) -> bool:
         """Tell whether the project has an unfinished run, whoever holds it, or whether that cannot be told."""
         try:
-            return bool(self._unfinished())
+            return bool(self._unfinished.heads())
         except TransientBackendError:
             return True
 
@@ -168,21 +168,12 @@ class Engine:
 
     def _claim(self, now: datetime) -> list[RunId]:
         """Return the unfinished runs that are ours, oldest first; take those whose holder is gone."""
-        mine = [head for head in self._unfinished() if self._holds(head, now) or self._takes(head, now)]
+        mine = [head for head in self._unfinished.heads() if self._holds(head, now) or self._takes(head, now)]
         before, self._held = self._held, {}
         for head in mine:
             with self._apart(head.run):
                 self._held[head.run] = self._load(head, before.get(head.run))
         return list(self._held)
-
-    def _unfinished(self) -> list[runs.Head]:
-        """Return every unfinished run; read anew when anybody has written since."""
-        world, stamp = self._world, self._world.database.stamp()
-        if stamp != self._heads_at:
-            with world.database.reading() as rows:
-                self._heads = runs.unfinished(rows, world.project)
-            self._heads_at = stamp
-        return self._heads
 
     def _holds(self, head: runs.Head, now: datetime) -> bool:
         """Tell whether the lease is ours for a good while yet."""

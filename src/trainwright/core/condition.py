@@ -152,7 +152,7 @@ class _Looked(ast.NodeTransformer):
         self._names = names
 
     def visit(self, node: ast.AST) -> ast.AST:
-        dotted = _dotted(node)
+        dotted = dotted_name(node)
         if dotted is not None and dotted in self._names:
             return ast.Name(id=self._names[dotted], ctx=ast.Load())
         if isinstance(node, ast.Call):  # what is called is no operand

@@ -41,6 +41,8 @@ from trainwright.store.migrate import open_database
 from trainwright.store.sources import Sources
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from trainwright.engine.forecast import Foresight
     from trainwright.service.submit import Prepared
 
@@ -72,12 +74,20 @@ class RandomIds:
 
 
 class InstalledSources(Mapping[str, DataSource]):
-    """Every installed data source by its scheme; looked for when a pipeline first asks for one."""
+    """Every installed data source by its schemes; looked for when a pipeline first asks for one.
+
+    A plugin whose name is the scheme is asked first, so that ``file:`` loads nothing but its own module.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[str, DataSource] | None = None
+        self._loaded: dict[str, DataSource] = {}
+        self._by_scheme: dict[str, DataSource] | None = None
 
     def __getitem__(self, scheme: str) -> DataSource:
+        if self._by_scheme is None and scheme in self._points:
+            source = self._load(scheme)
+            if scheme in source.schemes:
+                return source
         return self._all()[scheme]
 
     def __iter__(self) -> Iterator[str]:
@@ -86,12 +96,31 @@ class InstalledSources(Mapping[str, DataSource]):
     def __len__(self) -> int:
         return len(self._all())
 
-    def _all(self) -> dict[str, DataSource]:
-        if self._found is None:
-            from importlib.metadata import entry_points
+    @cached_property
+    def _points(self) -> dict[str, "EntryPoint"]:
+        from importlib.metadata import entry_points
 
-            self._found = {point.name: point.load()() for point in entry_points(group="trainwright.sources")}
-        return self._found
+        return {point.name: point for point in entry_points(group="trainwright.sources")}
+
+    def _all(self) -> dict[str, DataSource]:
+        if self._by_scheme is None:
+            sources = [self._load(name) for name in sorted(self._points, reverse=True)]  # of two the first name stays
+            self._by_scheme = {scheme: source for source in sources for scheme in source.schemes}
+        return self._by_scheme
+
+    def _load(self, name: str) -> DataSource:
+        if name not in self._loaded:
+            point = self._points[name]
+            try:
+                self._loaded[name] = point.load()()
+            except Exception as error:
+                package = point.dist.name if point.dist else point.value
+                raise BackendError(
+                    "TW6403",
+                    f"the data source {name} of {package} cannot be loaded: {type(error).__name__}: {error}",
+                    remedy=f"update or uninstall {package}",
+                ) from error
+        return self._loaded[name]
 
 
 @dataclass(frozen=True)  # without slots: what is asked for seldom is made when it is

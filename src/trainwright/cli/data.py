@@ -24,22 +24,36 @@ def add_to(app: typer.Typer) -> None:
 @dataset.command()
 def add(
     name: Annotated[str, typer.Argument(help="Name, such as digits or ads/clicks.")],
-    path: Annotated[str, typer.Argument(help="File, folder, or URI (file:, pkg://).")],
+    path: Annotated[
+        str, typer.Argument(help="File, folder, pattern, or URI (s3://, https://, git+https://, delta:, …).")
+    ],
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Pin the version that is kept there; store no bytes here.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Store a file or folder as the next version of a dataset; equal content is no new version."""
+    """Store what is at a path or URI as the next version of a dataset; equal content is no new version."""
     from trainwright.cli import output
+    from trainwright.cli.arriving import Arriving
     from trainwright.cli.session import session
     from trainwright.core.quantity import show_bytes
     from trainwright.service.datasets import add as add_version
 
-    with session() as app:
-        version, new = add_version(app.context, name, path)
+    with session() as app, Arriving() as arriving:
+        version, new = add_version(app.context, name, path, reference=reference, progress=arriving)
+    arriving.conclude()
     if json:
-        output.put_json({"address": version.address, "new": new, "version": version})
+        output.put_json({"address": version.address, "new": new, "version": version, "fetched": arriving.fetched})
         return
     content = version.content
-    output.put(f"{version.address}  {content.digest}  {content.files} file(s), {show_bytes(content.size_bytes)}")
+    size = (
+        f"{content.files} file(s), {show_bytes(content.size_bytes)}"
+        if content.files
+        else f"by reference: {version.source}"
+    )
+    output.put(f"{version.address}  {content.digest}  {size}")
+    if not content.files:
+        output.say("nothing is copied: it is kept, or removed, where it is")
     if not new:
         output.say(f"the same content is {version.address} already")
 

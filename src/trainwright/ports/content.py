@@ -1,6 +1,6 @@
 """The port to the content store: bytes by what they are."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Protocol
 
 from trainwright.core.artifact import Content
 from trainwright.core.ids import Digest
+from trainwright.ports.source import RemoteFiles, Snapshot
 
 
 class ContentStore(Protocol):
@@ -72,6 +73,32 @@ class ContentStore(Protocol):
         Raises:
             NotFoundError: no such manifest.
             BackendError: a blob is missing or altered.
+        """
+        ...
+
+
+class SupportsArrivals(Protocol):
+    """A store that takes what is not on this machine's disk."""
+
+    def receive(self, remote: RemoteFiles, arrived: Callable[[int | None], None]) -> Content:
+        """Fetch remote files, several at a time, each byte hashed; those that are here and unchanged are not fetched.
+
+        What came before a failure or a kill is not fetched again.
+
+        Args:
+            remote: what is to be stored.
+            arrived: told the bytes of each file that came, None for one that was here.
+
+        Raises:
+            BackendError: TW6402 a name leads elsewhere; a file is not as listed, or no space left; as ``remote.read``.
+        """
+        ...
+
+    def put_snapshot(self, snapshot: Snapshot) -> Content:
+        """Store what a foreign snapshot is called; it has no files and no bytes here.
+
+        Raises:
+            BackendError: no space left.
         """
         ...
 

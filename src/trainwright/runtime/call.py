@@ -52,7 +52,7 @@ def main(folder: str, environ: Mapping[str, str]) -> int:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        _carry_out(job, plainjson.loads(environ["TW_INPUTS"]), plainjson.loads(environ["TW_OUTPUTS"]))
+        _carry_out(job, environ)
     except SystemExit as end:
         return _code(end)
     except (_Wrong, RefusedValue) as error:
@@ -66,10 +66,10 @@ def main(folder: str, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _carry_out(job: dict[str, Any], inputs: dict[str, str], outputs: dict[str, str]) -> None:
+def _carry_out(job: dict[str, Any], environ: Mapping[str, str]) -> None:
     call = job["command"]["call"]
     function = _function(call["target"])
-    arguments = _arguments(job, function, call["arguments"], inputs)
+    arguments = _arguments(job, function, call["arguments"], environ)
     try:
         first = [arguments.pop(name) for name in _without_keyword(function) if name in arguments]
         returned = function(*first, **arguments)
@@ -84,7 +84,7 @@ def _carry_out(job: dict[str, Any], inputs: dict[str, str], outputs: dict[str, s
             returned.close()  # else Python remarks that nobody awaited it
         message = f"{call['target']} returned a {type(returned).__name__}, and none of its work is done"
         raise _Wrong(message, "write a plain function that does the work and returns what was made")
-    _store(job, returned, outputs)
+    _store(job, returned, plainjson.loads(environ["TW_OUTPUTS"]))
 
 
 def _without_keyword(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -119,10 +119,12 @@ def _function(target: str) -> Callable[..., Any]:
 
 
 def _arguments(
-    job: dict[str, Any], function: Callable[..., Any], given: dict[str, Any], inputs: dict[str, str]
+    job: dict[str, Any], function: Callable[..., Any], given: dict[str, Any], environ: Mapping[str, str]
 ) -> dict[str, Any]:
     from trainwright.runtime.annotations import wanted
 
+    inputs: dict[str, str] = plainjson.loads(environ["TW_INPUTS"])
+    snapshots = plainjson.loads(environ.get("TW_SNAPSHOTS", "{}"))
     collections = job.get("collections", {})
     kinds = {item["name"]: item["kind"] for item in job["inputs"]}
     kinds.update({name: collection["kind"] for name, collection in collections.items()})
@@ -140,7 +142,8 @@ def _arguments(
         elif form == "dataset":
             from trainwright.runtime.dataset import Dataset
 
-            found[name] = Dataset(path)
+            facts = snapshots.get(ref, {})
+            found[name] = Dataset(path, **{key: facts[key] for key in facts if key != "file"})
         else:
             from trainwright.runtime.values import load
 

@@ -11,17 +11,25 @@ import os
 
 from trainwright.runtime import atomic, blobs, content, disk, plainjson
 from trainwright.runtime import lock as locks
-from trainwright.runtime.manifest import hex_of
+from trainwright.runtime.errors import ContentError
+from trainwright.runtime.manifest import SNAPSHOT, hex_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainwright.runtime.manifest import Manifest
 
 
-def checkout(root: str, digest: str) -> str:
+def checkout(root: str, digest: str, fetch: Callable[[str], None] | None = None) -> str:
     """Return a read-only copy of the content: the folder, or the file itself.
 
     Safe to call at once from many processes; the copy is shared by all.
+
+    Args:
+        root: of the store.
+        digest: of the content.
+        fetch: fills an empty folder with what a snapshot stands for; without it there is no copy of one.
 
     Raises:
         ContentError: no such content, a blob is missing or altered, or no space is left.
@@ -32,11 +40,11 @@ def checkout(root: str, digest: str) -> str:
     files = os.path.join(tree, "files")
     if not is_intact(tree):
         with locks.shared(root):
-            _make(root, kept, tree)
-    return files if kept.kind == "folder" else os.path.join(files, kept.entries[0].path)
+            _make(root, kept, tree, fetch)
+    return os.path.join(files, kept.entries[0].path) if kept.kind == "file" else files
 
 
-def _make(root: str, kept: Manifest, tree: str) -> None:
+def _make(root: str, kept: Manifest, tree: str, fetch: Callable[[str], None] | None) -> None:
     """Build the copy beside its place and move it there; one at a time, the others wait and find it made."""
     blobs.make_folders(os.path.dirname(tree))
     blobs.make_folders(os.path.join(root, "tmp"))
@@ -48,7 +56,13 @@ def _make(root: str, kept: Manifest, tree: str) -> None:
             return
         files = os.path.join(draft, "files")
         blobs.make_folders(files)
-        content.lay_out(root, kept.entries, files, frozen=True)
+        if kept.kind != SNAPSHOT:
+            content.lay_out(root, kept.entries, files, frozen=True)
+        elif fetch is None:
+            raise ContentError(f"{kept.facts['uri']} is kept elsewhere, and no copy is here", "read it where it is")
+        else:
+            fetch(files)
+            _freeze(files)
         for folder, _, _ in os.walk(os.fsencode(files)):
             os.chmod(folder, 0o555)  # noqa: S103 - nobody may write
         with open(os.path.join(draft, "stamp"), "wb") as file:
@@ -62,6 +76,22 @@ def _make(root: str, kept: Manifest, tree: str) -> None:
         os.close(lock)
         disk.remove(draft)
         disk.remove(draft + ".old")
+
+
+def _freeze(top: str) -> None:
+    """Take away what was fetched from whoever might write to it.
+
+    Raises:
+        ContentError: a link in it leads out of it.
+    """
+    real_top = os.path.realpath(os.fsencode(top)) + b"/"
+    for folder, _, names in os.walk(os.fsencode(top)):
+        for name in [*names, *(item.name for item in os.scandir(folder) if item.is_symlink())]:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o555 if os.stat(path).st_mode & 0o100 else 0o444)
+            elif not os.path.realpath(path).startswith(real_top):
+                raise ContentError(f"{blobs.show(path[len(real_top) - 1 :])} is a link that leads out of the data")
 
 
 def is_intact(tree: str) -> bool:

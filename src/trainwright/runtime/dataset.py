@@ -16,16 +16,34 @@ class Dataset:
     """Data that a step reads; ``tw.Dataset("table.csv")`` makes one by hand, for a test.
 
     Attributes:
-        path: of the file or folder; read-only inside a job.
+        uri: of data that keeps versions of its own, such as ``delta:/tables/clicks?version=3``; else empty.
+        version: what the other side calls that version: a number, a commit, a snapshot id; else empty.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        from pathlib import Path
-
-        self.path: Path = Path(path)
+    def __init__(
+        self, path: str | os.PathLike[str], *, uri: str = "", version: str = "", kind: str = "", table: str = ""
+    ) -> None:
+        self._place = os.fspath(path)
+        self._kind = kind
+        self._table = table
+        self.uri = uri
+        self.version = version
 
     def __repr__(self) -> str:
-        return f"Dataset({str(self.path)!r})"
+        return f"Dataset({self.uri or self._place!r})"
+
+    @property
+    def path(self) -> Path:
+        """Return where the file or folder is; read-only inside a job.
+
+        Raises:
+            ValueError: it is a table in an object store, which is no path of this machine.
+        """
+        from pathlib import Path
+
+        if self._kind and "://" in self._place:
+            raise ValueError(f"{self.uri} is a table at {self._place}, not a file here; read it by .pandas() or .uri")
+        return Path(self._place)
 
     def files(self) -> list[Path]:
         """Return every file in it, sorted by path; the file itself when it is one."""
@@ -36,13 +54,18 @@ class Dataset:
     def pandas(self, **options: Any) -> Any:
         """Return one pandas table: Parquet, CSV, TSV or JSON lines by the files' ending; equal files are put together.
 
+        Of a Delta or Iceberg table it is the version that the run has pinned.
+
         Args:
             options: for the reader of pandas, such as ``header=None``.
 
         Raises:
             ValueError: no table is in it, or several of different formats.
+            ContentError: the version of the table is gone.
             ImportError: pandas is not installed.
         """
+        if self._is_table():
+            return self.arrow().to_pandas(**options)
         import pandas as pd
 
         ending, files = self._tables()
@@ -59,6 +82,8 @@ class Dataset:
         """Return one polars table; see :meth:`pandas`."""
         import polars as pl
 
+        if self._is_table():
+            return pl.from_arrow(self.arrow(), **options)
         ending, files = self._tables()
         if ending == ".parquet":
             parts = [pl.read_parquet(file, **options) for file in files]
@@ -71,6 +96,10 @@ class Dataset:
 
     def arrow(self) -> Any:
         """Return one Arrow table; see :meth:`pandas`."""
+        if self._is_table():
+            from trainwright.runtime import tables
+
+            return tables.arrow(self._kind, self._place, self.version, self._table)
         import pyarrow as pa
 
         ending, files = self._tables()
@@ -86,6 +115,9 @@ class Dataset:
 
         parse = pc.ParseOptions(delimiter="\t" if ending == ".tsv" else ",")
         return pa.concat_tables([pc.read_csv(file, parse_options=parse) for file in files])
+
+    def _is_table(self) -> bool:
+        return self._kind in {"delta", "iceberg"}
 
     def _tables(self) -> tuple[str, list[Path]]:
         """Return the one ending of the tables in it, and their files."""

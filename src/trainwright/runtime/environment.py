@@ -161,7 +161,17 @@ def _facts(order: dict[str, Any], folder: str, places: Workspace) -> dict[bytes,
         "TW_INPUTS": plainjson.dumps(places.inputs),
         "TW_OUTPUTS": plainjson.dumps(places.outputs),
     }
+    if places.snapshots:
+        facts["TW_SNAPSHOTS"] = plainjson.dumps({name: dict(known) for name, known in places.snapshots.items()})
+        for name, known in places.snapshots.items():
+            facts[version_variable(name)] = known["version"]
     return {k.encode(): v.encode("utf-8", "surrogateescape") for k, v in facts.items()}
+
+
+def version_variable(name: str) -> str:
+    """Return the variable with the version of an input: ``data.raw-clicks`` has ``TW_DATA_RAW_CLICKS_VERSION``."""
+    letters = (c.upper() if c.isascii() and c.isalnum() else "_" for c in name)
+    return "TW_" + "".join(letters) + "_VERSION"
 
 
 def find(program: bytes, path: bytes) -> bytes:

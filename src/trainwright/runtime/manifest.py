@@ -1,7 +1,8 @@
 """The manifest: what a stored file or folder consists of; its text is hashed, so it has one form only.
 
 First line ``trainwright-manifest 1 file`` or ``… folder``; then one line of canonical JSON a file,
-``["path",bytes,"sha256","x" or "-"]``, sorted by the UTF-8 bytes of the path.
+``["path",bytes,"sha256","x" or "-"]``, sorted by the UTF-8 bytes of the path. One of a ``snapshot``, a version that
+somebody else keeps, has one line of canonical JSON instead, names and texts.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _HEADER = "trainwright-manifest 1 "
 _HEX = frozenset("0123456789abcdef")
+
+SNAPSHOT = "snapshot"
+"""The kind of content whose bytes are somewhere else."""
 
 
 class Entry:
@@ -40,14 +44,16 @@ class Manifest:
     """What is stored under one digest.
 
     Attributes:
-        kind: ``file`` or ``folder``.
-        entries: sorted by path; exactly one for a file.
+        kind: ``file``, ``folder`` or ``snapshot``.
+        entries: sorted by path; exactly one for a file, none for a snapshot.
+        facts: of a snapshot, as ``ports.source.Snapshot`` has them.
     """
 
-    __slots__ = ("entries", "kind")
+    __slots__ = ("entries", "facts", "kind")
 
-    def __init__(self, kind: str, entries: Iterable[Entry]) -> None:
+    def __init__(self, kind: str, entries: Iterable[Entry] = (), facts: Mapping[str, str] | None = None) -> None:
         self.kind = kind
+        self.facts = dict(facts or {})
         self.entries = tuple(sorted(entries, key=lambda e: e.path.encode()))
 
     @property
@@ -58,6 +64,8 @@ class Manifest:
     def text(self) -> bytes:
         """Return the one text of this manifest."""
         lines = [_HEADER + self.kind]
+        if self.kind == SNAPSHOT:
+            lines.append(plainjson.dumps(dict(sorted(self.facts.items()))))
         lines += [plainjson.dumps([e.path, e.size, e.sha256, "x" if e.executable else "-"]) for e in self.entries]
         return ("\n".join(lines) + "\n").encode()
 
@@ -71,13 +79,15 @@ def parse(text: bytes) -> Manifest:
     try:
         lines = text.decode().split("\n")
         kind = lines[0][len(_HEADER) :]
+        facts = _facts(lines.pop(1)) if kind == SNAPSHOT else {}
         entries = [_entry(line) for line in lines[1:-1]]
-    except ValueError as error:
+    except (ValueError, IndexError) as error:
         raise ContentError(f"the manifest cannot be read: {error}", "store the content anew") from error
-    manifest = Manifest(kind, entries)
-    if kind not in {"file", "folder"} or manifest.text() != text or (kind == "file" and len(entries) != 1):
+    manifest = Manifest(kind, entries, facts)
+    numbers = {"file": len(entries) == 1, "folder": True, SNAPSHOT: not entries}
+    if not numbers.get(kind, False) or manifest.text() != text:
         raise ContentError("the manifest is not in its one form", "store the content anew")
-    _refuse_overlaps(manifest)
+    refuse_overlaps(manifest)
     return manifest
 
 
@@ -107,6 +117,13 @@ def _is_hex(digits: object) -> bool:
     return isinstance(digits, str) and len(digits) == 64 and _HEX.issuperset(digits)  # noqa: PLR2004 - sha256
 
 
+def _facts(line: str) -> dict[str, str]:
+    facts = plainjson.loads(line)
+    if not isinstance(facts, dict) or not all(isinstance(text, str) for text in facts.values()):
+        raise ValueError(f"names and texts expected: {line[:80]}")
+    return facts
+
+
 def _entry(line: str) -> Entry:
     fields = plainjson.loads(line)
     if not isinstance(fields, list) or len(fields) != 4:  # noqa: PLR2004 - path, size, sha256, mode
@@ -118,8 +135,12 @@ def _entry(line: str) -> Entry:
     return Entry(path, size, digits, executable=mode == "x")
 
 
-def _refuse_overlaps(manifest: Manifest) -> None:
-    """Refuse a path that is twice there, or both a file and a folder."""
+def refuse_overlaps(manifest: Manifest) -> None:
+    """Refuse a path that is twice there, or both a file and a folder.
+
+    Raises:
+        ContentError: there is one.
+    """
     files = {e.path for e in manifest.entries}
     folders = {f for e in manifest.entries for f in parents(e.path)}
     if len(files) != len(manifest.entries) or files & folders:

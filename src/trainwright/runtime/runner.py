@@ -149,7 +149,7 @@ class _Attempt:
         if self._is_stopped():
             return Outcome("stopped", self._why())
         try:
-            places = workspace.prepare(self._folder, self._job, self._order["store"])
+            places = workspace.prepare(self._folder, self._job, self._order["store"], self._fetching())
             obstacle = self._take_environment(places) if self._job.get("environment") else None
             if obstacle is not None:
                 return obstacle
@@ -158,7 +158,7 @@ class _Attempt:
             argv = environment.argv(self._job["command"], renderer, env[b"PATH"])
             os.chdir(places.cwd)
         except (ContentError, ValueError, OSError) as error:
-            return Outcome("not-started", explain(error))
+            return Outcome("stopped", self._why()) if self._is_stopped() else Outcome("not-started", explain(error))
         if self._is_stopped() or tree.next_signal(0.0) == tree.TERM:
             return Outcome("stopped", self._why())
         outcome = self._execute(argv, env)
@@ -181,6 +181,14 @@ class _Attempt:
             return Outcome("stopped", self._why())
         self._held, places.environment = held, held.path
         return None
+
+    def _fetching(self) -> Callable[[Mapping[str, str], str], None] | None:
+        """Return what brings foreign snapshots in; None when no input can be one."""
+        if not any(map(workspace.may_be_snapshot, self._job["inputs"])):
+            return None
+        from trainwright.runtime import bringing
+
+        return bringing.fetching(self._folder, self._order, self._env, self._is_stopped)
 
     def _execute(self, argv: list[bytes], env: dict[bytes, bytes]) -> Outcome:
         self._started_at = instant()

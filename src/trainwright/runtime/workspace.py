@@ -8,7 +8,10 @@ from trainwright.runtime import plainjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any
+
+    Fetch = Callable[[Mapping[str, str], str], None]
 
 SHARED_ABOVE = 1 << 20
 """Bytes; larger files of the code tree are links to a shared read-only copy, smaller ones are copied."""
@@ -22,47 +25,70 @@ class Workspace:
         inputs: name → path of the file or folder itself.
         outputs: name → path that the command has to write.
         environment: folder of the Python environment that it runs in; empty = that of whoever asked for it.
+        snapshots: name → facts of those inputs that are foreign snapshots.
     """
 
-    __slots__ = ("cwd", "environment", "inputs", "outputs")
+    __slots__ = ("cwd", "environment", "inputs", "outputs", "snapshots")
 
-    def __init__(self, cwd: str, inputs: dict[str, str], outputs: dict[str, str]) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        inputs: dict[str, str],
+        outputs: dict[str, str],
+        snapshots: dict[str, Mapping[str, str]] | None = None,
+    ) -> None:
         self.cwd = cwd
         self.inputs = inputs
         self.outputs = outputs
         self.environment = ""
+        self.snapshots = snapshots or {}
 
 
-def prepare(folder: str, job: dict[str, Any], store: str) -> Workspace:
+def prepare(folder: str, job: dict[str, Any], store: str, fetch: Fetch | None = None) -> Workspace:
     """Make the folders of an attempt and bring in what it reads.
 
     Args:
         folder: of the attempt, absolute.
         job: JSON of ``core.job.JobSpec``.
         store: root of the content store.
+        fetch: brings a foreign snapshot into an empty folder; None when there is none among the inputs.
 
     Raises:
-        ContentError: an input or the code is missing or altered.
+        ContentError: an input or the code is missing or altered, or a snapshot is gone.
         ValueError: a name that is not one path component.
         OSError: a folder cannot be made.
     """
     inputs = {}
+    snapshots = {}
     work = _make(folder, "work")
     for name in ("inputs", "outputs"):
         if job[name] or (name == "inputs" and job.get("collections")):
             _make(folder, name)
     for item in job["inputs"]:
-        from trainwright.runtime.checkout import checkout
+        name, path = one_name(item["name"]), ""
+        if fetch is not None and may_be_snapshot(item):
+            from trainwright.runtime.snapshot import bring
 
-        path = checkout(store, item["content"]["digest"])
-        os.symlink(path, os.path.join(folder, "inputs", one_name(item["name"])))
-        inputs[item["name"]] = path
+            path, facts = bring(store, item["content"]["digest"], fetch)
+            snapshots.update({name: facts} if facts else {})
+        else:
+            from trainwright.runtime.checkout import checkout
+
+            path = checkout(store, item["content"]["digest"])
+        if path.startswith("/"):
+            os.symlink(path, os.path.join(folder, "inputs", name))
+        inputs[name] = path
     for name, collection in job.get("collections", {}).items():
         inputs[name] = collect(os.path.join(folder, "inputs", one_name(name)), collection, inputs)
     outputs = {name: os.path.join(folder, "outputs", one_name(name)) for name in sorted(job["outputs"])}
     if job["code"]:
-        return Workspace(_bring_code(work, job["code"], store), inputs, outputs)
-    return Workspace(work, inputs, outputs)
+        return Workspace(_bring_code(work, job["code"], store), inputs, outputs, snapshots)
+    return Workspace(work, inputs, outputs, snapshots)
+
+
+def may_be_snapshot(item: dict[str, Any]) -> bool:
+    """Tell whether an input has no files here: a foreign snapshot, or an empty folder."""
+    return not item["content"]["files"]
 
 
 def collect(path: str, collection: dict[str, Any], inputs: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Protocol
 from trainwright.core.clock import Clock
 from trainwright.core.ids import IdSource, ProjectName
 from trainwright.ports.backend import Backend, SupportsFiles
-from trainwright.ports.content import ContentStore, SupportsParts, SupportsUpkeep
+from trainwright.ports.content import ContentStore, SupportsArrivals, SupportsParts, SupportsUpkeep
 from trainwright.ports.source import DataSource
 from trainwright.store.database import Database
 from trainwright.store.sources import Sources
@@ -22,7 +22,7 @@ class LocalBackend(Backend, SupportsFiles, Protocol):
         ...
 
 
-class LocalStore(ContentStore, SupportsParts, SupportsUpkeep, Protocol):
+class LocalStore(ContentStore, SupportsArrivals, SupportsParts, SupportsUpkeep, Protocol):
     """A content store on this machine; all projects of a state folder share it."""
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from trainwright.core.artifact import DatasetVersion, PinnedData
 from trainwright.core.dataset import LATEST, PREVIOUS, RemovedVersion
 from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError
-from trainwright.service import slices
+from trainwright.core.uri import refuse_secrets
+from trainwright.ports.source import Located
+from trainwright.service import fetching, slices
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
 from trainwright.store import datasets, journal
@@ -15,10 +17,24 @@ from trainwright.store import versions as tags
 from trainwright.store.database import Rows, Stale
 
 
-def add(context: Context, name: str, uri: str) -> tuple[DatasetVersion, bool]:
+def add(
+    context: Context,
+    name: str,
+    uri: str,
+    *,
+    reference: bool = False,
+    progress: fetching.Progress = fetching.SILENT,
+) -> tuple[DatasetVersion, bool]:
     """Store what is behind ``uri`` as the next version; tell whether it is new.
 
     Equal content is the version that exists already.
+
+    Args:
+        context: of the project.
+        name: of the dataset.
+        uri: of a file, folder, pattern, object store, or something with versions of its own.
+        reference: pin the version that the other side has, instead of storing the bytes.
+        progress: told of each remote file.
 
     Raises:
         SpecError: the name cannot be a dataset's, or the URI's scheme is unknown.
@@ -32,8 +48,8 @@ def add(context: Context, name: str, uri: str) -> tuple[DatasetVersion, bool]:
             why="a name has letters, digits, - and _, and / between its parts",
             remedy="choose a name such as digits or ads/clicks",
         )
-    path = locate(context, uri, context.here)
-    content = context.content.put(path)
+    located = locate(context, uri, context.here, reference=reference)
+    content, source = fetching.store(context.content, located, uri, reference=reference, progress=progress)
     while True:
         try:
             with context.database.writing() as rows:
@@ -43,7 +59,6 @@ def add(context: Context, name: str, uri: str) -> tuple[DatasetVersion, bool]:
                     return same, False
                 now = context.clock.now()
                 number = datasets.next_number(rows, context.project, name, content.digest)
-                source = uri if "://" in uri else str(path)
                 version = DatasetVersion(name, number, content, source, now, context.actor)
                 datasets.insert(rows, context.project, version)
                 journal.add_audit(
@@ -85,13 +100,15 @@ def pin(context: Context, asked: Mapping[str, str], folder: Path, where: Mapping
     return tuple(_pin(context, name, asked[name], folder, where.get(name, "")) for name in sorted(asked))
 
 
-def locate(context: Context, uri: str, base: Path) -> Path:
-    """Return the local path behind a URI or path.
+def locate(context: Context, uri: str, base: Path, *, reference: bool = False) -> Located:
+    """Return what is behind a URI or path.
 
     Raises:
-        SpecError: no source knows the scheme.
+        SpecError: no source knows the scheme, or the URI holds a secret.
         NotFoundError: nothing is there.
+        BackendError: the other side cannot be reached, or refuses.
     """
+    refuse_secrets(uri)
     scheme, colon, _ = uri.partition(":")
     scheme = scheme if colon and "/" not in scheme else "file"
     source = context.sources.get(scheme)
@@ -104,7 +121,7 @@ def locate(context: Context, uri: str, base: Path) -> Path:
             why=f"known are {known} and datasets/NAME@VERSION",
             remedy=did_you_mean(scheme, context.sources, "use one of them"),
         )
-    return source.locate(uri, base)
+    return source.locate(uri, base, reference=reference)
 
 
 def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> PinnedData:
@@ -113,11 +130,11 @@ def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> P
         address, content = slices.cut(context, resolve(context, whole, where), part, where)
         return PinnedData(name, asked, address, content)
     try:
-        path = locate(context, asked, folder)
+        content, address = fetching.store(context.content, locate(context, asked, folder), asked)
     except TrainwrightError as error:
         error.problem = replace(error.problem, where=where or error.problem.where)
         raise
-    return PinnedData(name, asked, asked if "://" in asked else str(path), context.content.put(path))
+    return PinnedData(name, asked, address, content)
 
 
 def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:

@@ -20,14 +20,15 @@ _SEARCHED = 20_000
 class PackageSource:
     """Finds files in packages of the running interpreter without importing them."""
 
-    scheme = "pkg"
+    schemes: tuple[str, ...] = ("pkg",)
 
-    def locate(self, uri: str, base: Path) -> Path:  # noqa: ARG002 - of the port
+    def locate(self, uri: str, base: Path, *, reference: bool = False) -> Path:  # noqa: ARG002 - of the port
         """Return the file or folder behind ``pkg://package/path``. See ``DataSource.locate``.
 
         Args:
             uri: the package is a top-level import name; the path is taken as it stands, without decoding.
             base: of no effect.
+            reference: up to whoever stores it.
 
         Raises:
             SpecError: TW4304 the URI names no package or no path in it.

@@ -1,14 +1,24 @@
 """The content store on a local disk; ``runtime.content`` does the work, since jobs use it too."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import Digest
-from trainwright.ports.content import Amount, ContentStore, Flaw, SupportsParts, SupportsUpkeep, Swept
+from trainwright.ports.content import (
+    Amount,
+    ContentStore,
+    Flaw,
+    SupportsArrivals,
+    SupportsParts,
+    SupportsUpkeep,
+    Swept,
+)
+from trainwright.ports.source import RemoteFile, RemoteFiles, Snapshot
 from trainwright.runtime import blobs, content, disk
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import Manifest
@@ -48,6 +58,33 @@ class LocalContent:
         if not path.is_file():
             raise NotFoundError("TW4101", f"there is no file {sha256} in {self._root}", remedy="tw doctor")
         return path
+
+    def receive(self, remote: RemoteFiles, arrived: Callable[[int | None], None]) -> Content:
+        """See ``SupportsArrivals.receive``."""
+        from trainwright.runtime import arrivals
+
+        def coming(file: RemoteFile) -> arrivals.Arrival:
+            return arrivals.Arrival(file.path, file.size_bytes, file.tag, lambda: remote.read(file))
+
+        try:
+            arrivals.refuse_listing(file.path for file in remote.files)
+        except ContentError as error:
+            message = f"the listing of {remote.uri} cannot become a folder: {error.message}"
+            raise BackendError("TW6402", message, where=remote.uri, remedy="rename what it names there") from error
+        kind = "file" if remote.single else "folder"
+        try:
+            return _told(arrivals.receive(self._root, kind, remote.origin, list(map(coming, remote.files)), arrived))
+        except ContentError as error:
+            raise _failure(error) from error
+
+    def put_snapshot(self, snapshot: Snapshot) -> Content:
+        """See ``SupportsArrivals.put_snapshot``."""
+        from trainwright.runtime import snapshot as snapshots
+
+        try:
+            return _told(snapshots.put(self._root, asdict(snapshot)))
+        except ContentError as error:
+            raise _failure(error) from error
 
     def has(self, digest: Digest) -> bool:
         """See ``ContentStore.has``."""
@@ -157,4 +194,5 @@ def _amount(tally: disk.Tally) -> Amount:
     return Amount(tally.count, tally.size_bytes)
 
 
-_: tuple[type[ContentStore], type[SupportsParts], type[SupportsUpkeep]] = (LocalContent, LocalContent, LocalContent)
+_: tuple[type[ContentStore], type[SupportsParts]] = (LocalContent, LocalContent)
+__: tuple[type[SupportsArrivals], type[SupportsUpkeep]] = (LocalContent, LocalContent)

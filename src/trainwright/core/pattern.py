@@ -1,0 +1,50 @@
+"""Patterns of paths as a shell reads them, for listings of what is not on this machine's disk."""
+
+import re
+from collections.abc import Callable
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def has_magic(text: str) -> bool:
+    """Tell whether a text holds ``*``, ``?`` or ``[``."""
+    return _MAGIC.search(text) is not None
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a relative path matches, or is below a folder that does.
+
+    ``*`` and ``?`` stand for letters within a name, ``[…]`` for one of them, ``**`` for any number of folders. A name
+    that begins with a dot is matched only by one that does.
+    """
+    names = pattern.split("/")
+    text = ""
+    for place, name in enumerate(names):
+        last = place == len(names) - 1
+        if name == "**":
+            text += r"(?:(?!\.)[^/]+/)*" + (r"(?!\.)[^/]+" if last else "")
+        else:
+            text += _name(name) + ("" if last else "/")
+    whole = re.compile(text + r"(?:/.*)?", re.DOTALL)
+    return lambda path: whole.fullmatch(path) is not None
+
+
+def _name(name: str) -> str:
+    found = "" if name.startswith(".") else r"(?!\.)"
+    place = 0
+    while place < len(name):
+        letter = name[place]
+        end = name.find("]", place + 2) if letter == "[" else -1
+        if letter == "*":
+            found += "[^/]*"
+        elif letter == "?":
+            found += "[^/]"
+        elif end > 0:
+            inner = name[place + 1 : end].replace("\\", r"\\").replace("[", r"\[").replace("^", r"\^")
+            inner = f"^{inner[1:]}" if inner.startswith("!") else inner
+            found += f"(?!/)[{inner}]"
+            place = end
+        else:
+            found += re.escape(letter)
+        place += 1
+    return found

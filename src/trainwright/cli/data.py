@@ -41,18 +41,17 @@ def add(
 
     with session() as app, Arriving() as arriving:
         version, new = add_version(app.context, name, path, reference=reference, progress=arriving)
+        snapshot = app.context.content.snapshot(version.content.digest)
     arriving.conclude()
     if json:
         output.put_json({"address": version.address, "new": new, "version": version, "fetched": arriving.fetched})
         return
     content = version.content
-    size = (
-        f"{content.files} file(s), {show_bytes(content.size_bytes)}"
-        if content.files
-        else f"by reference: {version.source}"
-    )
+    size = f"{content.files} file(s), {show_bytes(content.size_bytes)}"
+    if snapshot is not None:
+        size = f"by reference: {snapshot.uri}"
     output.put(f"{version.address}  {content.digest}  {size}")
-    if not content.files:
+    if snapshot is not None:
         output.say("nothing is copied: it is kept, or removed, where it is")
     if not new:
         output.say(f"the same content is {version.address} already")

@@ -94,6 +94,14 @@ class SupportsArrivals(Protocol):
         """
         ...
 
+    def snapshot(self, digest: Digest) -> Snapshot | None:
+        """Return what a digest stands for when that is a foreign snapshot; None for files and folders.
+
+        Raises:
+            NotFoundError: no such manifest.
+        """
+        ...
+
     def put_snapshot(self, snapshot: Snapshot) -> Content:
         """Store what a foreign snapshot is called; it has no files and no bytes here.
 

@@ -4,12 +4,15 @@ A source turns a URI into one of four frozen values: a path on this machine, a s
 that are brought in, or a foreign snapshot, whose version is the version and which nobody copies.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from trainwright.core.errors import NotFoundError, SpecError
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,20 @@ def library_missing(library: str, uri: str, install: str) -> NotFoundError:
     return NotFoundError(
         "TW4301", f"the package {library} is not installed", where=uri, remedy=f"pip install {install}"
     )
+
+
+def host_of(uri: str, environ: Mapping[str, str]) -> str:
+    """Return the machine behind a URI, for messages: of S3 the endpoint that the environment names."""
+    scheme, _, rest = uri.partition("://")
+    if scheme in {"s3", "s3a"}:
+        endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL", "")
+        return endpoint.partition("://")[2].rpartition("@")[2].partition("/")[0] or "amazonaws.com"
+    return rest.partition("/")[0] or "this machine"
+
+
+def words_of(error: BaseException) -> str:
+    """Return what a library's error says, in one line without colours; at most 300 characters."""
+    return " ".join(_COLOUR.sub("", str(error)).split())[:300] or type(error).__name__
 
 
 def no_reference(uri: str) -> SpecError:

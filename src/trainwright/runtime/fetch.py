@@ -75,6 +75,9 @@ def s3(facts: Mapping[str, str], folder: str) -> None:
     Raises:
         Refused: s3fs is missing, or the version is gone.
     """
+    import warnings
+
+    warnings.simplefilter("ignore", UserWarning)  # that a library could be newer
     try:
         import fsspec
 

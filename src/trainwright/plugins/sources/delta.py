@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from trainwright.core.errors import NotFoundError, SpecError, TransientBackendError
-from trainwright.ports.source import DataSource, Snapshot, library_missing
+from trainwright.ports.source import DataSource, Snapshot, host_of, library_missing, words_of
 from trainwright.runtime.tables import storage_options
 
 
@@ -66,8 +66,7 @@ def _read(uri: str, location: str, version: str) -> tuple[str, int]:
     except TableNotFoundError as error:
         raise nothing from error
     except (DeltaError, OSError) as error:
-        host = location.partition("://")[2].partition("/")[0] or "the disk"
-        message = f"{host} fails for {location}: {' '.join(str(error).split())[:300]}"
+        message = f"{host_of(location, os.environ)} fails for {location}: {words_of(error)}"
         remedy = "check the address, the network and the credentials"
         raise TransientBackendError("TW6401", message, where=uri, remedy=remedy) from error
     newest = table.version()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from trainwright.core.errors import BackendError, NotFoundError, SpecError, TransientBackendError
-from trainwright.ports.source import DataSource, Snapshot, library_missing
+from trainwright.ports.source import DataSource, Snapshot, library_missing, words_of
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import DatasetInfo
@@ -71,7 +71,7 @@ def _ask(uri: str, name: str, revision: str) -> "DatasetInfo":
         remedy = "set HF_TOKEN to a token that may read it" if code in _REFUSED else "try again later"
         raise BackendError("TW6401", message, where=uri, remedy=remedy) from error
     except Exception as error:
-        message = f"{host} cannot be reached for {name}: {' '.join(str(error).split())[:300]}"
+        message = f"{host} cannot be reached for {name}: {words_of(error)}"
         remedy = "check the network and HF_ENDPOINT"
         raise TransientBackendError("TW6401", message, where=uri, remedy=remedy) from error
 

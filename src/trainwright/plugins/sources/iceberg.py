@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError, TransientBackendError
-from trainwright.ports.source import DataSource, Snapshot, library_missing
+from trainwright.ports.source import DataSource, Snapshot, host_of, library_missing, words_of
 from trainwright.runtime import tables
 from trainwright.runtime.errors import ContentError
 
@@ -80,8 +80,7 @@ def _metadata(uri: str, location: str) -> dict[str, Any]:
     except Exception as error:
         if type(error).__name__ in {"NoSuchTableError", "NoSuchNamespaceError"}:
             raise _nothing(uri, location) from error
-        host = location.partition("://")[2].partition("/")[0] or "the disk"
-        message = f"{host} fails for {location}: {' '.join(str(error).split())[:300]}"
+        message = f"{host_of(location, os.environ)} fails for {location}: {words_of(error)}"
         remedy = "check the address, the network and the credentials"
         raise TransientBackendError("TW6401", message, where=uri, remedy=remedy) from error
     return found

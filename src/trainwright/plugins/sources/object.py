@@ -4,6 +4,7 @@ Keys are told apart and listed here, not by ``fsspec.find``: that takes ``a`` an
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,8 +19,10 @@ from trainwright.ports.source import (
     RemoteFile,
     RemoteFiles,
     Snapshot,
+    host_of,
     library_missing,
     no_reference,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +39,9 @@ _TAGS = ("ETag", "etag", "generation", "md5Hash", "content_md5", "VersionId", "v
 def _connect(uri: str) -> tuple["AbstractFileSystem", str]:
     from fsspec.core import url_to_fs
 
-    fs, path = url_to_fs(uri, skip_instance_cache=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a library could be newer is no news about the data
+        fs, path = url_to_fs(uri, skip_instance_cache=True)
     return fs, path
 
 
@@ -87,7 +92,8 @@ class ObjectSource:
             with _told(uri):
                 return _look(fs, path, plain)[1]
 
-        return RemoteFiles(plain, f"{host_of(plain)} {plain}", single, files, lambda file: _read(fs, file, uri), again)
+        origin = f"{host_of(plain, os.environ)} {plain.rstrip('/')}"
+        return RemoteFiles(plain, origin, single, files, lambda file: _read(fs, file, uri), again)
 
     def _version(self, uri: str, version: str) -> Snapshot:
         scheme, _, key = uri.partition("://")
@@ -107,20 +113,11 @@ class ObjectSource:
         return Snapshot("s3", f"s3://{key}{_VERSION}{found}", found, file=key.rpartition("/")[2])
 
 
-def host_of(uri: str) -> str:
-    """Return the machine behind a URI: for S3 the endpoint of the environment."""
-    scheme, _, rest = uri.partition("://")
-    if scheme in {"s3", "s3a"}:
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
-        return endpoint.partition("://")[2].rpartition("@")[2].partition("/")[0] or "amazonaws.com"
-    return rest.partition("/")[0]
-
-
 @contextmanager
 def _told(uri: str) -> Iterator[None]:
     """Turn whatever a library raises into our own errors."""
     scheme = uri.partition("://")[0]
-    host = host_of(uri)
+    host = host_of(uri, os.environ)
     try:
         yield
     except TrainwrightError:
@@ -136,11 +133,11 @@ def _told(uri: str) -> Iterator[None]:
         raise _nothing(uri) from error
     except PermissionError as error:
         remedy = "check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or those of this store) and rights"
-        raise BackendError("TW6401", f"{host} refuses {uri}: {_words(error)}", where=uri, remedy=remedy) from error
+        raise BackendError("TW6401", f"{host} refuses {uri}: {words_of(error)}", where=uri, remedy=remedy) from error
     except Exception as error:  # libraries raise what they like, and none of it is the person's to read as a traceback
         remedy = "check the address, the network and the credentials, and try again"
         raise TransientBackendError(
-            "TW6401", f"{host} fails for {uri}: {_words(error)}", where=uri, remedy=remedy
+            "TW6401", f"{host} fails for {uri}: {words_of(error)}", where=uri, remedy=remedy
         ) from error
 
 
@@ -234,10 +231,6 @@ def _nothing(uri: str) -> NotFoundError:
 def _leads_elsewhere(uri: str, name: str) -> BackendError:
     remedy = "rename the object: its path has to make sense as files in a folder"
     return BackendError("TW6402", f"the listing of {uri} names {name!r}", where=uri, remedy=remedy)
-
-
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 _: DataSource = ObjectSource()

@@ -86,6 +86,11 @@ class LocalContent:
         except ContentError as error:
             raise _failure(error) from error
 
+    def snapshot(self, digest: Digest) -> Snapshot | None:
+        """See ``SupportsArrivals.snapshot``."""
+        facts = self._manifest(digest).facts
+        return Snapshot(**facts) if facts else None
+
     def has(self, digest: Digest) -> bool:
         """See ``ContentStore.has``."""
         try:

@@ -77,7 +77,7 @@ class Seaweed:
                     *("-filer=true", f"-filer.port={filer}", "-s3=true", f"-s3.port={self.port}"),
                     *(f"-s3.config={folder / 's3.json'}", "-s3.port.iceberg=0", "-s3.port.lance=0"),
                     *(f"-filer.localSocket={folder / 'f.sock'}", f"-s3.localSocket={folder / 's.sock'}"),
-                    *("-master.telemetry=false", "-master.volumeSizeLimitMB=64"),
+                    *("-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=200"),
                 ),
                 cwd=folder,
                 stdin=subprocess.DEVNULL,

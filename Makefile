@@ -13,8 +13,8 @@ demo: $(VENV)/.demo ## handwritten digits from the raw file to a model in produc
 test: $(VENV)/.dev lint ## style, types, floors, and every quick test
 	$(BIN)/python -m pytest -n 2 -m "not heavy"
 
-test-all: $(VENV)/.dev docs size bench ## what takes longer: heavy tests, the site, the size, the benchmarks
-	$(BIN)/python -m pytest -m heavy
+test-all: $(VENV)/.dev $(VENV)-sources/.ours docs size bench ## what takes longer: heavy tests, the site, the size, the benchmarks
+	TW_TEST_SOURCES="$(abspath $(VENV)-sources)" $(BIN)/python -m pytest -m heavy
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check --quiet .
@@ -49,7 +49,7 @@ requirements: ## pin anew; needs uv
 	requirements/compile.sh
 
 clean:
-	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The stamp comes last: an environment whose making was killed is made anew, not taken for a whole one.
 $(VENV)/.made:

@@ -1,10 +1,12 @@
 """A real S3 server for tests, and the environment with the libraries that talk to it: ``make test-all`` makes that."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -111,6 +113,69 @@ class Seaweed:
             else:
                 return
         raise AssertionError("the server does not start:\n" + log.read_text(errors="replace")[-3000:])
+
+
+class Narrow:
+    """A line to a port that lets so many bytes of answers through and then none, until it is opened."""
+
+    def __init__(self, port: int, allowed: int) -> None:
+        self._target = port
+        self._left = allowed
+        self._lock = threading.Lock()
+        self._free = threading.Event()
+        self._blocked = threading.Event()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+
+    def __enter__(self) -> "Narrow":
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
+        self._server.close()
+
+    def is_blocked(self) -> bool:
+        return self._blocked.is_set()
+
+    def open(self) -> None:
+        self._free.set()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+
+    def _serve(self, near: socket.socket) -> None:
+        with near, socket.create_connection(("127.0.0.1", self._target)) as far:
+            asking = threading.Thread(target=self._pump, args=(near, far), kwargs={"counted": False}, daemon=True)
+            asking.start()
+            self._pump(far, near, counted=True)
+            asking.join()
+
+    def _pump(self, one: socket.socket, other: socket.socket, *, counted: bool) -> None:
+        try:
+            while data := one.recv(1 << 16):
+                if counted and not self._free.is_set():
+                    self._count(len(data))
+                other.sendall(data)
+        except OSError:
+            return
+        finally:
+            for end in (one, other):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def _count(self, size: int) -> None:
+        with self._lock:
+            self._left -= size
+            over = self._left < 0
+        if over:
+            self._blocked.set()
+            self._free.wait()
 
 
 def free_ports(count: int) -> list[int]:

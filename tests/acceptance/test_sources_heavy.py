@@ -2,13 +2,11 @@
 
 import os
 import signal
-import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from seaweed import SECRET, Seaweed, environment, python
+from seaweed import SECRET, Narrow, Seaweed, environment, python
 from shell import Shell, ended, until
 
 pytestmark = pytest.mark.heavy
@@ -207,60 +205,3 @@ def test_a_revision_of_the_hub_is_brought_to_the_step(tw: Shell) -> None:
     missing = tw.run("dataset", "add", "x", "hf://datasets/org/name@nothing", code=4)
     assert "error[TW4307]: the dataset org/name has no revision nothing" in missing.err
     hub.close()
-
-
-class Narrow:
-    """A line to a port that lets so many bytes of answers through and then none, until it is opened."""
-
-    def __init__(self, port: int, allowed: int) -> None:
-        self._target = port
-        self._left = allowed
-        self._lock = threading.Lock()
-        self._free = threading.Event()
-        self._blocked = threading.Event()
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.port = self._server.getsockname()[1]
-
-    def __enter__(self) -> "Narrow":
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.open()
-        self._server.close()
-
-    def is_blocked(self) -> bool:
-        return self._blocked.is_set()
-
-    def open(self) -> None:
-        self._free.set()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._server.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self._target))
-            for one, other, counted in ((near, far, False), (far, near, True)):
-                threading.Thread(target=self._pump, args=(one, other, counted), daemon=True).start()
-
-    def _pump(self, one: socket.socket, other: socket.socket, counted: bool) -> None:
-        try:
-            while data := one.recv(1 << 16):
-                if counted and not self._free.is_set():
-                    with self._lock:
-                        self._left -= len(data)
-                        over = self._left < 0
-                    if over:
-                        self._blocked.set()
-                        self._free.wait()
-                other.sendall(data)
-        except OSError:
-            pass
-        finally:
-            for end in (one, other):
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue

@@ -25,7 +25,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
             text += r"(?:(?!\.)[^/]+/)*" + (r"(?!\.)[^/]+" if last else "")
         else:
             text += _name(name) + ("" if last else "/")
-    whole = re.compile(text + r"(?:/.*)?", re.DOTALL)
+    whole = re.compile(text if names[-1] == "**" else text + r"(?:/.*)?", re.DOTALL)
     return lambda path: whole.fullmatch(path) is not None
 
 

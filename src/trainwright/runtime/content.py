@@ -148,6 +148,8 @@ def export(root: str, digest: str, target: str) -> str:
         ContentError: no such content, a blob is missing or altered, ``target`` exists, or no space is left.
     """
     content = read_manifest(root, digest)
+    if content.kind == manifest.SNAPSHOT:
+        raise ContentError(f"{content.facts['uri']} is kept elsewhere, and no copy is here", "read it where it is")
     target = os.path.abspath(target)
     if os.path.lexists(target):
         raise ContentError(f"{target} exists already", "name a path that does not exist")

@@ -30,6 +30,7 @@ def test_a_relative_file_starts_at_the_base(tmp_path: Path, uri: str) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/a.csv").write_text("1")
     found = FileSource().locate(uri, tmp_path)
+    assert isinstance(found, Path)
     assert found.is_absolute()
     assert found.samefile(tmp_path / "sub/a.csv")
 
@@ -38,8 +39,8 @@ def test_only_file_with_slashes_has_percent_signs_decoded(tmp_path: Path) -> Non
     for name in ("a b%#?.csv", "a%20b.csv"):
         (tmp_path / name).write_text("1")
     base = tmp_path / "elsewhere"
-    assert FileSource().locate(f"file://{tmp_path}/a%20b%25#?.csv", base).name == "a b%#?.csv"
-    assert FileSource().locate(f"file://localhost{tmp_path}/a%20b%25%23%3f.csv", base).name == "a b%#?.csv"
+    assert FileSource().locate(f"file://{tmp_path}/a%20b%25#?.csv", base) == tmp_path / "a b%#?.csv"
+    assert FileSource().locate(f"file://localhost{tmp_path}/a%20b%25%23%3f.csv", base) == tmp_path / "a b%#?.csv"
     for uri in (f"file:{tmp_path}/a%20b.csv", f"{tmp_path}/a%20b.csv"):
         assert FileSource().locate(uri, base) == tmp_path / "a%20b.csv"
 

@@ -50,3 +50,24 @@ def test_what_holds_no_table_says_what_it_holds(folder: Path) -> None:
     (folder / "d.parquet").touch()
     with pytest.raises(ValueError, match="several formats"):
         tw.Dataset(folder).pandas()
+
+
+def test_a_table_is_read_at_its_version_by_every_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as pa
+
+    from trainwright.runtime import tables
+
+    asked = []
+
+    def arrow(*words: str) -> object:
+        asked.append(words)
+        return pa.table({"x": [1, 2]})
+
+    monkeypatch.setattr(tables, "arrow", arrow)
+    table = tw.Dataset("s3://b/t", uri="delta+s3://b/t?version=3", version="3", kind="delta", table="id")
+    assert list(table.pandas()["x"]) == [1, 2]
+    assert table.arrow().num_rows == 2
+    assert asked == [("delta", "s3://b/t", "3", "id")] * 2
+    with pytest.raises(ValueError, match="is a table at s3://b/t, not a file here"):
+        _ = table.path
+    assert str(tw.Dataset("/t", uri="delta:/t?version=3", version="3", kind="delta").path) == "/t"

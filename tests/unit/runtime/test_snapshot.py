@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trainwright.runtime import checkout, content, fetch, manifest, snapshot, sweep, verify
+from trainwright.runtime import checkout, content, fetch, manifest, snapshot, sweep, tree, verify
 from trainwright.runtime.environment import version_variable
 from trainwright.runtime.errors import ContentError
 
@@ -137,6 +137,21 @@ def test_a_table_that_is_gone_is_one_clear_refusal(tmp_path: Path) -> None:
     digest = snapshot.put(str(tmp_path), {**FACTS, "kind": "delta", "uri": f"delta:{tmp_path}/no?version=3"}).digest
     with pytest.raises(ContentError, match="there is no table at"):
         snapshot.bring(str(tmp_path), digest, fetch.git)
+
+
+def test_a_fetch_ends_when_the_attempt_is_stopped(tmp_path: Path) -> None:
+    argv, env = [b"/bin/sh", b"-c", b"sleep 600"], {b"PATH": b"/usr/bin:/bin"}
+    fetching = snapshot.Fetching(argv, env, str(tmp_path / "log"), tree.spawn, lambda: True)
+    with pytest.raises(ContentError, match="cannot be brought in"):
+        fetching(FACTS, str(tmp_path))
+
+
+def test_what_a_fetch_says_last_is_the_reason_and_the_remedy(tmp_path: Path) -> None:
+    script = b"echo talk; printf 'the reason\\tthe remedy\\n'; exit 1"
+    fetching = snapshot.Fetching([b"/bin/sh", b"-c", script], {}, str(tmp_path / "log"), tree.spawn, lambda: False)
+    with pytest.raises(ContentError) as caught:
+        fetching(FACTS, str(tmp_path))
+    assert (caught.value.message, caught.value.remedy) == ("the reason", "the remedy")
 
 
 def test_the_variable_with_a_version_is_named_after_the_input() -> None:

@@ -30,7 +30,6 @@ from trainwright.plan.cachekey import environment_parts
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
-from trainwright.ports.source import DataSource
 from trainwright.runtime import tree
 from trainwright.service.context import Context
 from trainwright.service.values import read_value
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from trainwright.engine.forecast import Foresight
+    from trainwright.ports.source import DataSource
     from trainwright.service.submit import Prepared
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -73,7 +73,7 @@ class RandomIds:
         return "".join(secrets.choice(_LETTERS) for _ in range(10))
 
 
-class InstalledSources(Mapping[str, DataSource]):
+class InstalledSources(Mapping[str, "DataSource"]):
     """Every installed data source by its schemes; looked for when a pipeline first asks for one.
 
     A plugin whose name is the scheme is asked first, so that ``file:`` loads nothing but its own module.
@@ -83,7 +83,7 @@ class InstalledSources(Mapping[str, DataSource]):
         self._loaded: dict[str, DataSource] = {}
         self._by_scheme: dict[str, DataSource] | None = None
 
-    def __getitem__(self, scheme: str) -> DataSource:
+    def __getitem__(self, scheme: str) -> "DataSource":
         if self._by_scheme is None and scheme in self._points:
             source = self._load(scheme)
             if scheme in source.schemes:
@@ -102,13 +102,13 @@ class InstalledSources(Mapping[str, DataSource]):
 
         return {point.name: point for point in entry_points(group="trainwright.sources")}
 
-    def _all(self) -> dict[str, DataSource]:
+    def _all(self) -> dict[str, "DataSource"]:
         if self._by_scheme is None:
             sources = [self._load(name) for name in sorted(self._points, reverse=True)]  # of two the first name stays
             self._by_scheme = {scheme: source for source in sources for scheme in source.schemes}
         return self._by_scheme
 
-    def _load(self, name: str) -> DataSource:
+    def _load(self, name: str) -> "DataSource":
         if name not in self._loaded:
             point = self._points[name]
             try:

@@ -67,6 +67,19 @@ def test_a_commit_is_pinned_read_cached_and_led_back_to(tw: Shell) -> None:
     assert tw.run("logs", "-1/read", code=0).out.split() == ["3", "2", "version", second]
 
 
+def test_what_is_kept_elsewhere_is_said_to_be_and_not_taken_for_empty(tw: Shell) -> None:
+    first = git(tw, "rev-parse", "HEAD")
+    tw.run("dataset", "add", "x", "git+file:data-repo", code=0)
+    tw.write("data-repo/d/c.csv", "3\n")
+    second = commit(tw)
+    tw.run("dataset", "add", "x", "git+file:data-repo", code=0)
+    assert f"kept    elsewhere (git), version {second}; nothing is copied" in tw.run("dataset", "show", "x", code=0).out
+    assert f"version {first} → {second}: kept elsewhere" in tw.run("dataset", "diff", "x", code=0).out
+    tw.write("p.yaml", "pipeline: p\ndata: {raw: 'datasets/x#path=d/*'}\nsteps: {a: {run: 'true'}}\n")
+    said = tw.run("run", "p.yaml", code=4)
+    assert "error[TW4203]: datasets/x@2 is kept elsewhere, and its files are not known here" in said.err
+
+
 def test_a_commit_that_is_gone_fails_the_step_with_its_name(tw: Shell) -> None:
     tw.run("dataset", "add", "one", "git+file:data-repo#d/b.csv", code=0)
     tw.write(

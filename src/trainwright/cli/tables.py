@@ -60,6 +60,9 @@ def show(
     output.put(f"added   {output.when(version.added_at, now)} by {version.added_by}")
     if found.tags:
         output.put(f"tags    {', '.join(found.tags)}")
+    if found.snapshot is not None:
+        output.put(f"kept    elsewhere ({found.snapshot.kind}), version {found.snapshot.version}; nothing is copied")
+        return
     output.put(f"files   {content.files}, {show_bytes(content.size_bytes)}\n")
     rows = [(file.path, show_bytes(file.size_bytes), file.sha256[:12]) for file in found.files[:MOST_FILES]]
     _fitted(("file", "size", "sha256"), rows, len(found.files))
@@ -101,6 +104,10 @@ def _show_difference(found: "Difference") -> None:
     output.put(f"{before.address} → {after.address}")
     if before.content.digest == after.content.digest:
         output.put("the same content")
+        return
+    if before.snapshot or after.snapshot:
+        sides = [side.snapshot.version if side.snapshot else "content" for side in (before, after)]
+        output.put(f"version {sides[0]} → {sides[1]}: kept elsewhere, so what differs is not known here")
         return
     kinds = Counter(change.kind for change in found.files)
     counted = [f"{kinds[kind]} {kind}" for kind in ("added", "removed", "renamed", "changed") if kinds[kind]]

@@ -4,11 +4,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from trainwright.core.artifact import Content
 from trainwright.core.ids import Digest
-from trainwright.ports.source import RemoteFiles, Snapshot
+
+if TYPE_CHECKING:  # every command imports this; what comes from elsewhere is rare
+    from trainwright.ports.source import RemoteFiles, Snapshot
 
 
 class ContentStore(Protocol):
@@ -80,7 +82,7 @@ class ContentStore(Protocol):
 class SupportsArrivals(Protocol):
     """A store that takes what is not on this machine's disk."""
 
-    def receive(self, remote: RemoteFiles, arrived: Callable[[int | None], None]) -> Content:
+    def receive(self, remote: "RemoteFiles", arrived: Callable[[int | None], None]) -> Content:
         """Fetch remote files, several at a time, each byte hashed; those that are here and unchanged are not fetched.
 
         What came before a failure or a kill is not fetched again.
@@ -94,7 +96,7 @@ class SupportsArrivals(Protocol):
         """
         ...
 
-    def snapshot(self, digest: Digest) -> Snapshot | None:
+    def snapshot(self, digest: Digest) -> "Snapshot | None":
         """Return what a digest stands for when that is a foreign snapshot; None for files and folders.
 
         Raises:
@@ -102,7 +104,7 @@ class SupportsArrivals(Protocol):
         """
         ...
 
-    def put_snapshot(self, snapshot: Snapshot) -> Content:
+    def put_snapshot(self, snapshot: "Snapshot") -> Content:
         """Store what a foreign snapshot is called; it has no files and no bytes here.
 
         Raises:

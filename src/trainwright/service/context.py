@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from trainwright.core.clock import Clock
 from trainwright.core.ids import IdSource, ProjectName
 from trainwright.ports.backend import Backend, SupportsFiles
 from trainwright.ports.content import ContentStore, SupportsArrivals, SupportsParts, SupportsUpkeep
-from trainwright.ports.source import DataSource
 from trainwright.store.database import Database
 from trainwright.store.sources import Sources
+
+if TYPE_CHECKING:
+    from trainwright.ports.source import DataSource
 
 
 class LocalBackend(Backend, SupportsFiles, Protocol):
@@ -48,7 +50,7 @@ class Context:
     ids: IdSource
     project: ProjectName
     actor: str
-    sources: Mapping[str, DataSource]
+    sources: Mapping[str, "DataSource"]
     environ: Mapping[str, str]
     here: Path
     sources_of_code: Sources

@@ -3,18 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trainwright.core.artifact import DatasetVersion, PinnedData
+from trainwright.core.artifact import Content, DatasetVersion, PinnedData
 from trainwright.core.dataset import LATEST, PREVIOUS, RemovedVersion
 from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError
 from trainwright.core.uri import refuse_secrets
-from trainwright.ports.source import Located
-from trainwright.service import fetching, slices
+from trainwright.service import slices
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
 from trainwright.store import datasets, journal
 from trainwright.store import versions as tags
 from trainwright.store.database import Rows, Stale
+
+if TYPE_CHECKING:
+    from trainwright.ports.source import Located
+    from trainwright.service.fetching import Progress
 
 
 def add(
@@ -23,7 +27,7 @@ def add(
     uri: str,
     *,
     reference: bool = False,
-    progress: fetching.Progress = fetching.SILENT,
+    progress: "Progress | None" = None,
 ) -> tuple[DatasetVersion, bool]:
     """Store what is behind ``uri`` as the next version; tell whether it is new.
 
@@ -49,7 +53,7 @@ def add(
             remedy="choose a name such as digits or ads/clicks",
         )
     located = locate(context, uri, context.here, reference=reference)
-    content, source = fetching.store(context.content, located, uri, reference=reference, progress=progress)
+    content, source = _store(context, located, uri, reference=reference, progress=progress)
     while True:
         try:
             with context.database.writing() as rows:
@@ -100,7 +104,7 @@ def pin(context: Context, asked: Mapping[str, str], folder: Path, where: Mapping
     return tuple(_pin(context, name, asked[name], folder, where.get(name, "")) for name in sorted(asked))
 
 
-def locate(context: Context, uri: str, base: Path, *, reference: bool = False) -> Located:
+def locate(context: Context, uri: str, base: Path, *, reference: bool = False) -> "Located":
     """Return what is behind a URI or path.
 
     Raises:
@@ -130,11 +134,23 @@ def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> P
         address, content = slices.cut(context, resolve(context, whole, where), part, where)
         return PinnedData(name, asked, address, content)
     try:
-        content, address = fetching.store(context.content, locate(context, asked, folder), asked)
+        content, address = _store(context, locate(context, asked, folder), asked)
     except TrainwrightError as error:
         error.problem = replace(error.problem, where=where or error.problem.where)
         raise
     return PinnedData(name, asked, address, content)
+
+
+def _store(
+    context: Context, located: "Located", asked: str, *, reference: bool = False, progress: "Progress | None" = None
+) -> tuple[Content, str]:
+    """Return the content of what a source found, and what stands for its origin in the record."""
+    if isinstance(located, Path) and not reference:
+        return context.content.put(located), asked if "://" in asked else str(located)
+    from trainwright.service import fetching  # noqa: PLC0415 - a path, which most data is, needs none of it
+
+    told = progress or fetching.SILENT
+    return fetching.store(context.content, located, asked, reference=reference, progress=told)
 
 
 def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:

@@ -46,7 +46,7 @@ def store(
         content: where it goes.
         located: as a source found it.
         asked: the URI or path that a person wrote.
-        reference: refuse to store bytes.
+        reference: refuse to store files of this machine.
         progress: told of each remote file.
 
     Raises:

@@ -37,6 +37,11 @@ def cut(context: Context, version: DatasetVersion, wanted: slices.Slice | None, 
     """
     if wanted is None:
         return version.address, version.content
+    kept = context.content.snapshot(version.content.digest)
+    if kept is not None:
+        message = f"{version.address} is kept elsewhere, and its files are not known here"
+        remedy = "take the part in the step, or add the bytes instead of a reference"
+        raise NotFoundError("TW4203", message, where=where, why=f"it is {kept.uri}", remedy=remedy)
     paths = [path for path, _, _ in context.content.entries(version.content.digest)]
     taken = slices.select(wanted, paths)
     if not taken:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from trainwright.core.artifact import Content, DatasetVersion
 from trainwright.core.table import Table, together
+from trainwright.ports.source import Snapshot
 from trainwright.service import measuring, slices
 from trainwright.service.context import Context
 from trainwright.service.datasets import resolve
@@ -47,6 +48,7 @@ class Described:
         content: of the slice, or of the whole.
         tags: of the version, sorted.
         unread: path → why what looks like a table was not read.
+        snapshot: what it stands for when it is kept elsewhere; then no file of it is known.
     """
 
     address: str
@@ -56,6 +58,7 @@ class Described:
     files: tuple[File, ...]
     tables: tuple[NamedTable, ...]
     unread: Mapping[str, str]
+    snapshot: Snapshot | None = None
 
 
 def describe(context: Context, address: str, *, quick: bool = False) -> Described:
@@ -77,7 +80,9 @@ def describe(context: Context, address: str, *, quick: bool = False) -> Describe
     with context.database.reading() as rows:
         tags = versions.tags(rows, context.project, version.name).get((version.name, version.version), ())
     found, unread = _read(context, files, quick=quick)
-    return Described(full, version, content, tags, files, _tables(found), unread)
+    return Described(
+        full, version, content, tags, files, _tables(found), unread, context.content.snapshot(content.digest)
+    )
 
 
 def _read(context: Context, files: Sequence[File], *, quick: bool) -> tuple[dict[str, Table], dict[str, str]]:

@@ -4,10 +4,13 @@ import glob
 import os
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from trainwright.core.errors import NotFoundError, SpecError
-from trainwright.ports.source import DataSource, FileSet
+
+if TYPE_CHECKING:  # most data is a path, which needs none of it
+    from trainwright.ports.source import DataSource, FileSet
 
 _LOCAL_HOSTS = frozenset({"", "localhost"})
 
@@ -17,7 +20,7 @@ class FileSource:
 
     schemes: tuple[str, ...] = ("file",)
 
-    def locate(self, uri: str, base: Path, *, reference: bool = False) -> Path | FileSet:  # noqa: ARG002 - of the port
+    def locate(self, uri: str, base: Path, *, reference: bool = False) -> "Path | FileSet":  # noqa: ARG002 - of the port
         """Return the absolute path behind ``uri``, links in it not followed. See ``DataSource.locate``.
 
         Args:
@@ -48,7 +51,7 @@ class FileSource:
         return path
 
 
-def _matching(pattern: Path, uri: str) -> FileSet:
+def _matching(pattern: Path, uri: str) -> "FileSet":
     """Return the files that match, below the last folder that is no pattern."""
     parts = pattern.parts
     first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
@@ -56,6 +59,8 @@ def _matching(pattern: Path, uri: str) -> FileSet:
     found = sorted(name for name in glob.glob(rest, root_dir=root, recursive=True) if name)  # noqa: PTH207 - see root_dir
     if rest.endswith("**"):
         found = [name for name in found if not (root / name).is_dir()]  # it has matched what is in them as well
+    from trainwright.ports.source import FileSet
+
     if not found:
         near = _near(root / parts[first])
         raise NotFoundError(
@@ -93,4 +98,4 @@ def _near(path: Path) -> str:
     return ", ".join(get_close_matches(path.name, names, n=3))
 
 
-_: DataSource = FileSource()
+_: "DataSource" = FileSource()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError, NotFoundError
@@ -18,10 +19,12 @@ from trainwright.ports.content import (
     SupportsUpkeep,
     Swept,
 )
-from trainwright.ports.source import RemoteFile, RemoteFiles, Snapshot
 from trainwright.runtime import blobs, content, disk
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import Manifest
+
+if TYPE_CHECKING:
+    from trainwright.ports.source import RemoteFile, RemoteFiles, Snapshot
 
 
 class LocalContent:
@@ -59,11 +62,11 @@ class LocalContent:
             raise NotFoundError("TW4101", f"there is no file {sha256} in {self._root}", remedy="tw doctor")
         return path
 
-    def receive(self, remote: RemoteFiles, arrived: Callable[[int | None], None]) -> Content:
+    def receive(self, remote: "RemoteFiles", arrived: Callable[[int | None], None]) -> Content:
         """See ``SupportsArrivals.receive``."""
         from trainwright.runtime import arrivals
 
-        def coming(file: RemoteFile) -> arrivals.Arrival:
+        def coming(file: "RemoteFile") -> arrivals.Arrival:
             return arrivals.Arrival(file.path, file.size_bytes, file.tag, lambda: remote.read(file))
 
         try:
@@ -77,7 +80,7 @@ class LocalContent:
         except ContentError as error:
             raise _failure(error) from error
 
-    def put_snapshot(self, snapshot: Snapshot) -> Content:
+    def put_snapshot(self, snapshot: "Snapshot") -> Content:
         """See ``SupportsArrivals.put_snapshot``."""
         from trainwright.runtime import snapshot as snapshots
 
@@ -86,8 +89,10 @@ class LocalContent:
         except ContentError as error:
             raise _failure(error) from error
 
-    def snapshot(self, digest: Digest) -> Snapshot | None:
+    def snapshot(self, digest: Digest) -> "Snapshot | None":
         """See ``SupportsArrivals.snapshot``."""
+        from trainwright.ports.source import Snapshot
+
         facts = self._manifest(digest).facts
         return Snapshot(**facts) if facts else None
 

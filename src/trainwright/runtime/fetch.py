@@ -1,4 +1,4 @@
-"""Brings one foreign snapshot into a folder: ``python -c BEGIN FACTS FOLDER``, in the environment of the job.
+"""Brings one foreign snapshot into a folder: ``python -c BEGIN FACTS FOLDER``, with the libraries of who asked for it.
 
 Ends with 0, or prints what is wrong and its remedy, with a tab between, as its last line.
 """
@@ -83,7 +83,7 @@ def s3(facts: Mapping[str, str], folder: str) -> None:
 
         fs = fsspec.filesystem("s3", version_aware=True, skip_instance_cache=True)
     except ImportError as error:
-        remedy = "pip install 'trainwright[s3]' in the environment of the step"
+        remedy = "pip install 'trainwright[s3]' in the environment that tw runs in"
         raise Refused(f"{facts['uri']} needs s3fs, which is not installed", remedy) from error
     key = facts["uri"].partition("?")[0]
     try:
@@ -110,7 +110,7 @@ def hf(facts: Mapping[str, str], folder: str) -> None:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
     except ImportError as error:
-        remedy = "pip install huggingface_hub in the environment of the step"
+        remedy = "pip install huggingface_hub in the environment that tw runs in"
         raise Refused(f"{facts['uri']} needs huggingface_hub, which is not installed", remedy) from error
     name, _, rest = facts["uri"][len("hf://datasets/") :].partition("@")
     path = rest.partition("/")[2]

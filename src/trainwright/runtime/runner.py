@@ -14,6 +14,7 @@ import time
 
 from trainwright.runtime import (
     atomic,
+    bringing,
     environment,
     events,
     limits,
@@ -149,7 +150,8 @@ class _Attempt:
         if self._is_stopped():
             return Outcome("stopped", self._why())
         try:
-            places = workspace.prepare(self._folder, self._job, self._order["store"], self._fetching())
+            fetch = bringing.fetching(self._folder, self._order, self._env, self._is_stopped)
+            places = workspace.prepare(self._folder, self._job, self._order["store"], fetch)
             obstacle = self._take_environment(places) if self._job.get("environment") else None
             if obstacle is not None:
                 return obstacle
@@ -181,14 +183,6 @@ class _Attempt:
             return Outcome("stopped", self._why())
         self._held, places.environment = held, held.path
         return None
-
-    def _fetching(self) -> Callable[[Mapping[str, str], str], None] | None:
-        """Return what brings foreign snapshots in; None when no input can be one."""
-        if not any(map(workspace.may_be_snapshot, self._job["inputs"])):
-            return None
-        from trainwright.runtime import bringing
-
-        return bringing.fetching(self._folder, self._order, self._env, self._is_stopped)
 
     def _execute(self, argv: list[bytes], env: dict[bytes, bytes]) -> Outcome:
         self._started_at = instant()

@@ -75,7 +75,7 @@ def gone(facts: Mapping[str, str], detail: str) -> ContentError:
 
 
 class Fetching:
-    """Brings snapshots in with a process in the job's own environment, where the libraries for it are.
+    """Brings snapshots in with a process in the environment of whoever asked for the run.
 
     Args:
         argv: starts ``runtime.fetch``.

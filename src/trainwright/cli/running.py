@@ -75,9 +75,13 @@ def submit_and_follow(
     from trainwright.cli.errors import INTERRUPTED, forget_output
     from trainwright.cli.pipeline import cache_mode
     from trainwright.cli.watch import Interrupts
-    from trainwright.service.submit import submit
+    from trainwright.service.capture.pointers import warnings_of
+    from trainwright.service.submit import submit, with_code
 
     with Interrupts() as interrupts:
+        prepared = with_code(app.context, prepared)
+        for warning in warnings_of(prepared.code) if prepared.code else ():
+            output.say(f"warning: {warning}")
         record = submit(app.context, prepared, cache=cache_mode(cache))
         if detach:
             start_background_engine(app)

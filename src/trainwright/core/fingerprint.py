@@ -10,6 +10,21 @@ from trainwright.core.scalar import Plain
 
 
 @dataclass(frozen=True, slots=True)
+class Submodule:
+    """A repository inside the repository.
+
+    Attributes:
+        commit: that is checked out; of one that is not, the commit that belongs there.
+        dirty: whether its files differ from that commit, untracked ones included; the tree holds them as they were.
+        absent: whether it was not checked out, so that the tree holds nothing of it.
+    """
+
+    commit: str
+    dirty: bool = False
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CodeState:
     """The code that runs, as it was at submit.
 
@@ -21,6 +36,10 @@ class CodeState:
         dirty: whether tracked files differ from the commit.
         modified: their paths, sorted.
         untracked: paths not in the repository yet not ignored, sorted.
+        submodules: path → what was there.
+        shallow: whether the clone had only the last commits.
+        pointers: files of git LFS of which only the pointer was there, sorted.
+        dangling: links that lead nowhere, sorted; the tree lacks them.
     """
 
     tree: Digest
@@ -30,6 +49,15 @@ class CodeState:
     dirty: bool = False
     modified: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
+    submodules: Mapping[str, Submodule] = field(default_factory=dict)
+    shallow: bool = False
+    pointers: tuple[str, ...] = ()
+    dangling: tuple[str, ...] = ()
+
+
+_SELDOM = ("submodules", "shallow", "pointers", "dangling")
+"""What most code has nothing of. It counts only where there is some, so that fingerprints made before it was recorded
+keep their digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +134,9 @@ class Fingerprint:
         for name in _OF_ENVIRONMENT:
             if not plain["environment"][name]:
                 del plain["environment"][name]
+        for name in _SELDOM:
+            if not plain["code"][name]:
+                del plain["code"][name]
         return Digest(digest_of(plain))
 
     @property

@@ -139,6 +139,18 @@ def _refuse_unknown_warm(context: Context, document: Document, step: PlannedStep
         )
 
 
+def with_code(context: Context, prepared: Prepared) -> Prepared:
+    """Return what was prepared with its code captured: what it lacks can be said before anything is queued.
+
+    Raises:
+        SpecError: the code tree is too large or not readable as a whole.
+        BackendError: the code cannot be stored.
+    """
+    if prepared.code is not None:
+        return prepared
+    return replace(prepared, code=capture_code(prepared.folder, context.content, context.environ))
+
+
 def submit(
     context: Context,
     prepared: Prepared,
@@ -214,10 +226,11 @@ def _read_sources(context: Context, plan: Plan, fingerprint: Fingerprint) -> Non
 def take_fingerprint(context: Context, prepared: Prepared) -> Fingerprint:
     """Return everything that identifies the experiment, and store the code it would run."""
     plan = prepared.plan
+    code = prepared.code or capture_code(prepared.folder, context.content, context.environ)
     seed = plan.params.get("seed")
     return Fingerprint(
         plan=plan.digest,
-        code=prepared.code or capture_code(prepared.folder, context.content, context.environ),
+        code=code,
         environment=environment_of(context, plan),
         data={d.name: d.content.digest for d in plan.data},
         params=plan.params,

@@ -4,7 +4,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainwright.core.errors import SpecError
@@ -19,6 +19,7 @@ from trainwright.service.capture.omissions import (
     without_clutter,
     without_ignored,
 )
+from trainwright.service.capture.pointers import find_pointers
 from trainwright.service.capture.repository import Listing, find_top, read_repository
 
 
@@ -60,7 +61,7 @@ def capture_code(
     """
     folder = folder.resolve()
     top, listing = _list(folder, environ, limit)
-    sizes = _measure(top, sorted({*listing.tracked, *listing.untracked}))
+    sizes, dangling = _measure(top, sorted({*listing.tracked, *listing.untracked}))
     _check_size(top, sizes, limit)
     tree = content.put_files(top, tuple(sorted(sizes))).digest
     return CodeState(
@@ -71,6 +72,10 @@ def capture_code(
         dirty=bool(listing.modified),
         modified=tuple(sorted(listing.modified)),
         untracked=tuple(path for path in sorted(listing.untracked) if path in sizes),
+        submodules=listing.submodules,
+        shallow=listing.shallow,
+        pointers=find_pointers(top, sizes),
+        dangling=dangling,
     )
 
 
@@ -92,12 +97,11 @@ def _reduce(top: Path, listing: Listing) -> Listing:
         (path for path in (*tracked, *untracked) if _is_ignore_file(path)), key=lambda p: (p.count("/"), p)
     )
     rules = tuple(rule for path in present if (top / path).is_file() for rule in read_rules(top, path))
-    return Listing(
+    return replace(
+        listing,
         tracked=without_ignored(rules, tracked),
         untracked=without_ignored(rules, untracked),
         modified=own_state(listing.modified),
-        commit=listing.commit,
-        branch=listing.branch,
     )
 
 
@@ -105,8 +109,11 @@ def _is_ignore_file(path: str) -> bool:
     return path.rpartition("/")[2] == IGNORE_FILE
 
 
-def _measure(top: Path, paths: list[str]) -> dict[str, int]:
-    """Return bytes of each file that is there now; tracked ones may be gone, or be folders by now."""
+def _measure(top: Path, paths: list[str]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return bytes of each file that is there now, and links that lead nowhere.
+
+    Tracked files may be gone, or be folders by now.
+    """
     sizes = {}
     links = []
     for path in paths:
@@ -120,7 +127,7 @@ def _measure(top: Path, paths: list[str]) -> dict[str, int]:
         elif stat.S_ISLNK(found.st_mode):
             _check_name(path)
             links.append(path)
-    return follow_links(top, sizes, tuple(links)) if links else sizes
+    return follow_links(top, sizes, tuple(links)) if links else (sizes, ())
 
 
 def _check_name(path: str) -> None:

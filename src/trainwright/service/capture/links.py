@@ -7,8 +7,8 @@ from pathlib import Path
 from trainwright.core.errors import SpecError
 
 
-def follow_links(top: Path, sizes: Mapping[str, int], links: tuple[str, ...]) -> dict[str, int]:
-    """Return ``sizes`` and what the links lead to, under the names it has through them.
+def follow_links(top: Path, sizes: Mapping[str, int], links: tuple[str, ...]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return ``sizes`` and what the links lead to, under the names it has through them; and links that lead nowhere.
 
     A link to a file is a file, a link to a folder stands for those of its files that are in ``sizes``; one that leads
     nowhere is dropped.
@@ -31,7 +31,7 @@ def follow_links(top: Path, sizes: Mapping[str, int], links: tuple[str, ...]) ->
         if not inside:
             raise _refusal(link, target, "which is not part of the code")
         followed |= inside
-    return followed
+    return followed, tuple(sorted(set(links) - set(targets)))
 
 
 def _target(top: Path, link: str) -> str:

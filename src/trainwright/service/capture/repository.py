@@ -2,15 +2,19 @@
 
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import fsdecode
 from pathlib import Path
 
 from trainwright.core.errors import SpecError
+from trainwright.core.fingerprint import Submodule
 from trainwright.service.capture.omissions import without_clutter
 
 # Settings that could run a program, hide changes, or refuse a tree that somebody else owns are overruled.
 _GIT = ("git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C")
+_WITHOUT_LFS = ("-c", "filter.lfs.process=", "-c", "filter.lfs.clean=", "-c", "filter.lfs.required=false")
+"""Compares what is on disk as it is. Files that git LFS had filled then look modified, so it is the second choice."""
+
 _STATUS = (
     *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"),
     # The changes inside submodules are found by asking each of them.
@@ -30,6 +34,8 @@ class Listing:
         modified: tracked ones that differ from the commit, removed ones too.
         commit: empty outside a repository or before the first commit.
         branch: empty when detached or outside a repository.
+        submodules: path → what is there, those of submodules too.
+        shallow: whether the history of the repository is cut off.
     """
 
     tracked: tuple[str, ...] = ()
@@ -37,6 +43,8 @@ class Listing:
     modified: tuple[str, ...] = ()
     commit: str = ""
     branch: str = ""
+    submodules: Mapping[str, Submodule] = field(default_factory=dict)
+    shallow: bool = False
 
 
 def find_top(folder: Path) -> Path | None:
@@ -65,17 +73,21 @@ def read_repository(top: Path, environ: Mapping[str, str]) -> Listing | None:
     strangers = without_clutter(path.rstrip("/") for path in listing.untracked if path.endswith("/"))
     untracked = tuple(path for path in listing.untracked if not path.endswith("/"))
     modified = listing.modified
+    found: dict[str, Submodule] = {}
     for path in (*submodules, *strangers):
         inner = read_repository(top / path, environ) if _is_top(top / path) else None
         if inner is None:
+            found |= {path: Submodule(submodules[path], absent=True)} if path in submodules else {}
             continue
         if path in submodules:
             tracked += _below(path, inner.tracked)
             modified += _below(path, inner.modified)
+            found[path] = Submodule(inner.commit, dirty=bool(inner.modified or inner.untracked))
         else:
             untracked += _below(path, inner.tracked)
+        found |= {f"{path}/{name}": submodule for name, submodule in inner.submodules.items()}
         untracked += _below(path, inner.untracked)
-    return Listing(tracked, untracked, modified, listing.commit, listing.branch)
+    return Listing(tracked, untracked, modified, listing.commit, listing.branch, found, _is_shallow(top))
 
 
 def parse_status(raw: bytes) -> Listing:
@@ -83,8 +95,8 @@ def parse_status(raw: bytes) -> Listing:
     commit, branch = "", ""
     modified: list[str] = []
     untracked: list[str] = []
-    for field in _fields(raw):
-        kind, _, rest = field.partition(" ")
+    for entry in _fields(raw):
+        kind, _, rest = entry.partition(" ")
         match kind:
             case "#" if rest.startswith("branch.oid "):
                 commit = rest.removeprefix("branch.oid ").replace("(initial)", "")
@@ -101,24 +113,34 @@ def parse_status(raw: bytes) -> Listing:
     return Listing((), tuple(untracked), tuple(modified), commit, branch)
 
 
-def parse_index(raw: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files and the submodules that ``git ls-files -z --stage`` lists, each once."""
+def parse_index(raw: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the files and the submodules with their commits that ``git ls-files -z --stage`` lists, each once."""
     files: dict[str, None] = {}
-    submodules: dict[str, None] = {}
-    for field in _fields(raw):
-        mode, _, path = field.partition("\t")
-        (submodules if mode.startswith(_SUBMODULE) else files)[path] = None
-    return tuple(files), tuple(submodules)
+    submodules: dict[str, str] = {}
+    for entry in _fields(raw):
+        facts, _, path = entry.partition("\t")
+        if facts.startswith(_SUBMODULE):
+            submodules[path] = facts.split(" ")[1]
+        else:
+            files[path] = None
+    return tuple(files), submodules
 
 
 def _ask(top: Path, environ: Mapping[str, str]) -> tuple[bytes, bytes]:
     clean = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     clean |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    with _start(top, _STATUS, clean) as status, _start(top, _INDEX, clean) as index:
-        answers = [(*process.communicate(), process.returncode) for process in (status, index)]
+    answers = _answers(top, clean)
+    if answers[0][2] and b"filter 'lfs' failed" in answers[0][1]:  # the repository needs git-lfs, and it is not here
+        answers = _answers(top, clean, _WITHOUT_LFS)
     for _, complaint, code in answers:
         _refuse(top, fsdecode(complaint).strip(), code)
     return answers[0][0], answers[1][0]
+
+
+def _answers(top: Path, environ: Mapping[str, str], settings: tuple[str, ...] = ()) -> list[tuple[bytes, bytes, int]]:
+    """Return output, complaint and exit code of both questions."""
+    with _start(top, (*settings, *_STATUS), environ) as status, _start(top, (*settings, *_INDEX), environ) as index:
+        return [(*process.communicate(), process.returncode) for process in (status, index)]
 
 
 def _start(top: Path, command: tuple[str, ...], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -148,8 +170,21 @@ def _is_top(folder: Path) -> bool:
     return mark.is_file() or (mark / "HEAD").exists()
 
 
+def _is_shallow(top: Path) -> bool:
+    """Tell whether only the last commits are there; a process of git for that would cost as much as the listing."""
+    mark = top / ".git"
+    try:
+        if mark.is_file():  # of a submodule or a worktree; the latter shares what counts here with its main one
+            mark = top / mark.read_text("utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
+            common = mark / "commondir"
+            mark = mark / common.read_text("utf-8").strip() if common.is_file() else mark
+        return (mark / "shallow").is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _fields(raw: bytes) -> Iterator[str]:
-    return (field for field in fsdecode(raw).split("\0") if field)
+    return (entry for entry in fsdecode(raw).split("\0") if entry)
 
 
 def _below(folder: str, paths: tuple[str, ...]) -> tuple[str, ...]:

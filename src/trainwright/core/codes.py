@@ -21,6 +21,7 @@ CODES: Mapping[str, str] = {
     "TW1015": "not a name",
     "TW1016": "not an amount or a duration",
     "TW1017": "keys that do not go together",
+    "TW1018": "not a tolerance",
     "TW1020": "not a reference",
     "TW1021": "a reference to something that does not exist",
     "TW1022": "a reference where the shell would not take it as data",

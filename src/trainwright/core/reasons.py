@@ -41,6 +41,7 @@ class ReasonCode(StrEnum):
     CONDITION_FALSE = "condition-false"
     CONDITION_UNDECIDED = "condition-undecided"
     NOT_NEEDED = "not-needed"
+    ONLY_AGAIN = "only-again"
     SKIPPED_ITSELF = "skipped-itself"
     READING_LIST = "reading-list"
     BAD_LIST = "bad-list"
@@ -153,6 +154,9 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
         "log what the condition names in the step before, or ask with has()",
     ),
     ReasonCode.NOT_NEEDED: Entry("was not needed: {steps} did not fail"),
+    ReasonCode.ONLY_AGAIN: Entry(
+        "was skipped because the run makes runs/{original} again, and that registers nothing new"
+    ),
     ReasonCode.SKIPPED_ITSELF: Entry("had nothing to do: the command ended with its skip_code {exit_code}"),
     ReasonCode.READING_LIST: Entry("reads the list of its members from {output}"),
     ReasonCode.BAD_LIST: Entry("{output} cannot be the list of its members: {message}", "{advice}"),

@@ -9,6 +9,7 @@ from trainwright.core.cache import CacheMode
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName, attempt_id
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.records import Records
+from trainwright.core.reproduction import Reproduced
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 
@@ -159,6 +160,7 @@ class Run:
         revision: grows with every write; guards them.
         cache: what was asked for the whole run; a step may be stricter.
         resumes: what it takes over from; None for a run that stands alone.
+        reproduces: what it makes again; None for a run of its own.
     """
 
     id: RunId
@@ -179,6 +181,7 @@ class Run:
     revision: int = 0
     cache: CacheMode = CacheMode.AUTO
     resumes: Resumed | None = None
+    reproduces: Reproduced | None = None
 
 
 @dataclass(frozen=True, slots=True)

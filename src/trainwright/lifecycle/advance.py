@@ -334,6 +334,9 @@ def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: At
 
 
 def _register(turn: Turn, planned: PlannedStep, step: StepRun) -> None:
+    if turn.run.reproduces is not None:
+        turn.end(step.name, StepState.SKIPPED, Reason(ReasonCode.ONLY_AGAIN, {"original": turn.run.reproduces.run}))
+        return
     outcome = register(planned, turn, step.name)
     if isinstance(outcome, Reason):
         turn.end(step.name, StepState.FAILED, outcome)

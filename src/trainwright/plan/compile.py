@@ -75,6 +75,7 @@ def compile_plan(document: Document, params: Mapping[str, Plain], data: tuple[Pi
         tuple(pinned[name] for name in asked),
         steps,
         spec.parallel,
+        dict(sorted(spec.tolerance.items())),
     )
 
 

@@ -1,7 +1,7 @@
 """The plan: what we intend to do, as one value with a digest. Same input, same bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from trainwright.core.environment import StepEnvironment
 from trainwright.core.ids import Digest, StepName
 from trainwright.core.job import Command, Part, Retry, Template
 from trainwright.core.join import Join
+from trainwright.core.reproduction import Tolerance
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -169,6 +170,7 @@ class Plan:
         data: pinned, by name.
         steps: every step after all it needs; ties by name.
         parallel: steps of a run at one time; 0 = as many as there is room for.
+        tolerance: ``step.metric`` or ``metric`` → how far it may be off when the run is made again.
     """
 
     api_version: str
@@ -178,11 +180,13 @@ class Plan:
     data: tuple[PinnedData, ...]
     steps: tuple[PlannedStep, ...]
     parallel: int = 0
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
 
     @property
     def digest(self) -> Digest:
-        """Return ``sha256:…`` of its canonical JSON."""
-        return Digest(digest_of(self))
+        """Return ``sha256:…`` of its canonical JSON, without an empty ``tolerance``: most plans have none."""
+        names = (f.name for f in fields(self) if f.name != "tolerance" or self.tolerance)
+        return Digest(digest_of({name: getattr(self, name) for name in names}))
 
     @cached_property
     def positions(self) -> Mapping[StepName, int]:

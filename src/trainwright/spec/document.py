@@ -13,6 +13,7 @@ from trainwright.core.environment import AskedEnvironment
 from trainwright.core.errors import Position
 from trainwright.core.job import Retry
 from trainwright.core.join import Join
+from trainwright.core.reproduction import Tolerance
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.stage import Stage
@@ -155,6 +156,7 @@ class PipelineSpec:
         parallel: steps of a run at one time; 0 = no limit of its own.
         triggers: in the order written; no plan depends on them.
         environment: of steps that say none; None = that of the file that uses this one, or inherited.
+        tolerance: ``step.metric`` or ``metric`` → how far it may be off when the run is made again.
     """
 
     pipeline: str
@@ -168,6 +170,7 @@ class PipelineSpec:
     parallel: int = 0
     triggers: tuple[TriggerSpec, ...] = ()
     environment: AskedEnvironment | None = None
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> Pipelin
         parallel=model.parallel or 0,
         triggers=triggers_of(model.triggers, model.pipeline, declared, tree, findings),
         environment=environment_of("environment", model.environment, tree, findings),
+        tolerance=dict(model.reproduce.tolerance),
     )
 
 

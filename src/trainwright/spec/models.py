@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from trainwright.core import quantity
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.cache import CacheMode
+from trainwright.core.reproduction import Tolerance, tolerance_of
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
 from trainwright.spec.calls import CHECK_DATA, check_target
@@ -105,6 +106,13 @@ def _measured(read: Callable[[str | int | float], _N], what: str) -> Callable[[o
         return amount
 
     return check
+
+
+def _tolerance(value: object) -> Tolerance:
+    try:
+        return tolerance_of(value)
+    except ValueError as error:
+        raise WrongValueError("TW1018", str(error)) from error
 
 
 def _seconds(value: str | int | float) -> float:
@@ -286,6 +294,15 @@ class StepModel(_Model):
     skip_code: Annotated[int, Field(ge=1, le=255)] | None = None
 
 
+class ReproduceModel(_Model):
+    """What counts as the same when a run is made again."""
+
+    tolerance: Annotated[
+        dict[str, Annotated[Tolerance, PlainValidator(_tolerance), WithJsonSchema(_AMOUNT)]],
+        Empty,
+    ] = {}
+
+
 class PipelineModel(_Model):
     """A pipeline file of trainwright/v1."""
 
@@ -304,6 +321,7 @@ class PipelineModel(_Model):
     parallel: Annotated[int, Field(ge=1)] | None = None
     environment: Environment = None
     triggers: TriggerModels = []
+    reproduce: Annotated[ReproduceModel, Empty] = Field(default_factory=ReproduceModel)
     steps: Annotated[dict[StepName, StepModel], BeforeValidator(_steps)]
 
 

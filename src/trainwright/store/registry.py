@@ -99,6 +99,12 @@ def version(rows: Rows, project: ProjectName, name: str, number: int) -> ModelVe
     return None if row is None else model_of(row, _aliases(rows, row))
 
 
+def version_at(rows: Rows, project: ProjectName, address: str) -> ModelVersion | None:
+    """Return the version behind ``models/name/3``, or None."""
+    name, _, number = address.removeprefix("models/").rpartition("/")
+    return version(rows, project, name, int(number)) if number.isdecimal() else None
+
+
 def versions(rows: Rows, project: ProjectName, name: str | None = None) -> list[ModelVersion]:
     """Return the versions of one model or of all, by name, newest first."""
     found = rows.all(

@@ -9,6 +9,7 @@ from trainwright.core.cache import CacheMode
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.reproduction import Reproduced
 from trainwright.core.run import Attempt, MetricSummary, Resumed, Run, StepRun, Tally
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.store.database import Row, Value
@@ -55,6 +56,7 @@ def run_values(run: Run) -> dict[str, Value]:
         "revision": run.revision,
         "cache": run.cache,
         "resumes": None if run.resumes is None else canonical_json(run.resumes),
+        "reproduces": None if run.reproduces is None else canonical_json(run.reproduces),
     }
 
 
@@ -79,6 +81,7 @@ def run_of(row: Row) -> Run:
         revision=row["revision"],
         cache=CacheMode(row["cache"]),
         resumes=None if row["resumes"] is None else from_json(Resumed, json.loads(row["resumes"])),
+        reproduces=None if row["reproduces"] is None else from_json(Reproduced, json.loads(row["reproduces"])),
     )
 
 

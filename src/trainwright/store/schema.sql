@@ -37,6 +37,7 @@ CREATE TABLE run (
     lease_expires_at TEXT,
     cache TEXT NOT NULL DEFAULT 'auto',
     resumes TEXT,
+    reproduces TEXT,
     UNIQUE (project, number)
 );
 CREATE INDEX run_state ON run (project, state);

@@ -191,12 +191,15 @@ def versions_after(rows: Rows, project: ProjectName, dataset: str, number: int) 
 
 
 def ended_after(rows: Rows, project: ProjectName, seq: int) -> tuple[EndedRun, ...]:
-    """Return the runs that ended after an event, oldest first; reads only what came after it."""
+    """Return the runs that ended after an event, oldest first; reads only what came after it.
+
+    Those that make another one again are left out: their end is no news.
+    """
     found = rows.all(
         "SELECT e.seq, e.run_id, e.state, e.at, r.pipeline,"
         " (SELECT max(t.depth) FROM trigger_event t WHERE t.run_id = e.run_id) AS depth"
         " FROM event e JOIN run r ON r.id = e.run_id"
-        " WHERE e.seq > :seq AND e.project = :project AND e.subject = 'runs/' || e.run_id"
+        " WHERE e.seq > :seq AND e.project = :project AND e.subject = 'runs/' || e.run_id AND r.reproduces IS NULL"
         f" AND e.state IN {_OVER} ORDER BY e.seq",
         {"project": project, "seq": seq},
     )

@@ -15,7 +15,15 @@ from trainwright.spec.checking import CheckDataModel, ColumnModel, ExpectModel
 from trainwright.spec.document import Document
 from trainwright.spec.environments import EnvironmentModel
 from trainwright.spec.load import load
-from trainwright.spec.models import CacheModel, LoopModel, PipelineModel, ResourcesModel, StepModel, names_of
+from trainwright.spec.models import (
+    CacheModel,
+    LoopModel,
+    PipelineModel,
+    ReproduceModel,
+    ResourcesModel,
+    StepModel,
+    names_of,
+)
 from trainwright.spec.params import resolve
 from trainwright.spec.retry import RetryModel
 from trainwright.spec.traced import document_of
@@ -53,7 +61,7 @@ def look(sizes):
 
 @tw.pipeline(
     apiVersion="trainwright/v1", name="all", description="d", standard=False, parallel=3,
-    data={"raw": "pkg://trainwright/py.typed"},
+    data={"raw": "pkg://trainwright/py.typed"}, reproduce={"tolerance": {"q": 0.001, "judge.auc": "1%"}},
     environment={"requirements": "requirements.txt", "python": "3.11"}, triggers=[
         {"name": "night", "cron": "30 2 * * *", "timezone": "Europe/Berlin", "catch_up": "all(3)", "params": {"n": 4}},
         {"run": "prepare", "on": "any", "debounce": "10m"}, {"dataset": "datasets/clicks"}, {"webhook": "w"}],
@@ -103,6 +111,7 @@ def test_every_key_of_the_language_can_be_said_in_python(draw: Draw) -> None:
     environments = [document["environment"], *(step.get("environment", {}) for step in steps)]
     assert missing(EnvironmentModel, *environments) == set()
     assert missing(LoopModel, *(step.get("loop", {}) for step in steps)) == set()
+    assert missing(ReproduceModel, document["reproduce"]) == set()
     assert missing(TriggerModel, *document["triggers"]) == set()
     check = document["steps"]["sound"]["with"]
     assert missing(CheckDataModel, check) == missing(ExpectModel, check["expect"]) == set()

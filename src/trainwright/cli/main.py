@@ -21,6 +21,7 @@ from trainwright.cli import (
     pipeline,
     reading,
     registry,
+    reproducing,
     running,
     setup,
     traced,
@@ -49,7 +50,8 @@ _PLAIN = (
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
-for module in (pipeline, running, up, triggers, reading, data, registry, environments, housekeeping, setup, traced):
+_COMMANDS = (pipeline, running, reproducing, up, triggers, reading, data, registry, environments)
+for module in (*_COMMANDS, housekeeping, setup, traced):
     module.add_to(app)
 
 

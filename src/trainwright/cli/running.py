@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from trainwright.app import App
     from trainwright.cli.watch import Interrupts
     from trainwright.core.ids import RunId
-    from trainwright.core.run import Run
+    from trainwright.core.run import Run, RunView
+    from trainwright.plan.plan import Plan
     from trainwright.service.submit import Prepared
 
 MOST_LINES = 20
@@ -197,7 +198,6 @@ def wait(
     """Wait for a run to end; the exit code is the run's."""
     from trainwright.cli import errors, output
     from trainwright.cli.session import session
-    from trainwright.cli.verdict import exit_code_of, show_verdict
     from trainwright.core.errors import SpecError
     from trainwright.core.quantity import duration
     from trainwright.service.control import state_of
@@ -220,11 +220,7 @@ def wait(
             app.context.clock.sleep(0.1)
             ensure_engine(app)
         view, plan = read_run(app.context, view.run.id)
-        if json:
-            output.put_json(view.run)
-        else:
-            show_verdict(app.context, view, plan)
-        return exit_code_of(view)
+        return _conclude(app, view, plan, json=json)
 
 
 def of_run(address: str) -> str:
@@ -263,7 +259,6 @@ def engine() -> int:
 def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, json: bool) -> int:
     from trainwright.cli import output
     from trainwright.cli.pipeline import show_plan
-    from trainwright.cli.verdict import exit_code_of, show_verdict
     from trainwright.cli.watch import watch
     from trainwright.service.lookup import read_run
 
@@ -275,11 +270,24 @@ def _follow(app: "App", record: "Run", interrupts: "Interrupts", *, json: bool) 
     view = watch(app, record.id, plan, interrupts, engine_)
     if not view.run.state.is_final:
         return _let_go(app, view.run, interrupts)
-    if json:
-        output.put_json(view.run)
-    else:
+    return _conclude(app, view, plan, json=json)
+
+
+def _conclude(app: "App", view: "RunView", plan: "Plan", *, json: bool) -> int:
+    """Print the verdict on a finished run, and how it compares with what it makes again; return the exit code."""
+    from trainwright.cli import output
+    from trainwright.cli.verdict import exit_code_of, show_verdict
+
+    if not json:
         show_verdict(app.context, view, plan)
-    return exit_code_of(view)
+    code = None
+    if view.run.reproduces is not None:
+        from trainwright.cli.outcome import conclude
+
+        code = conclude(app.context, view, plan, json=json)
+    if code is None and json:
+        output.put_json(view.run)
+    return exit_code_of(view) if code is None else code
 
 
 def _let_go(app: "App", record: "Run", interrupts: "Interrupts") -> int:

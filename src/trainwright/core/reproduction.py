@@ -103,9 +103,12 @@ class Reproduced:
         grade: how surely it is the same, as found before it started.
         gaps: why it is not surer.
         tolerance: ``step.metric`` or ``metric`` → how far it may be off; what is absent has to be equal.
+        record: content with the records of the original, where they came in a restored folder; empty where they are in
+            the project.
     """
 
     run: RunId
     grade: Grade
     gaps: tuple[Gap, ...] = ()
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    record: str = ""

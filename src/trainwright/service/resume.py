@@ -11,7 +11,7 @@ from trainwright.core.artifact import PinnedData
 from trainwright.core.errors import ConflictError, NotFoundError
 from trainwright.core.fingerprint import CodeState, Fingerprint
 from trainwright.core.ids import StepName
-from trainwright.core.run import Resumed, RunView
+from trainwright.core.run import Resumed, Run, RunView
 from trainwright.core.scalar import Plain
 from trainwright.plan.compile import compile_plan, data_requests
 from trainwright.plan.plan import Plan
@@ -71,10 +71,7 @@ def resumption(
     """
     view, plan = read_run(context, name)
     run = view.run
-    if not run.state.is_final:
-        label = f"{run.pipeline} #{run.number} ({run.id})"
-        remedy = f"wait for its end: tw wait {run.id}; or end it: tw stop {run.id}"
-        raise ConflictError("TW5301", f"{label} is {run.state}", remedy=remedy)
+    refuse_unfinished(run)
     with context.database.reading() as rows:
         known = runs.fingerprint(rows, context.project, run.fingerprint)
     if code is CodeChoice.SAME and not overrides:
@@ -92,6 +89,18 @@ def resumption(
         prepared = Prepared(plan, run.source, path.parent, code=state)
         dropped = tuple(sorted(set(run.params) - set(kept)))
         yield Resumption(view, _with_anew(prepared, view, again_from), dropped)
+
+
+def refuse_unfinished(run: Run) -> None:
+    """Let a run pass that is over.
+
+    Raises:
+        ConflictError: it is not.
+    """
+    if not run.state.is_final:
+        label = f"{run.pipeline} #{run.number} ({run.id})"
+        remedy = f"wait for its end: tw wait {run.id}; or end it: tw stop {run.id}"
+        raise ConflictError("TW5301", f"{label} is {run.state}", remedy=remedy)
 
 
 def _pipeline_file(

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trainwright.core.cache import CacheMode
-from trainwright.core.errors import DeniedError
+from trainwright.core.errors import DeniedError, Position
 from trainwright.core.fingerprint import CodeState, Environment, Fingerprint
 from trainwright.core.ids import RunId
 from trainwright.core.job import CodeTree
+from trainwright.core.reproduction import Reproduced
 from trainwright.core.run import Resumed, Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.states import RunState, StepState
@@ -42,6 +43,7 @@ class Prepared:
         folder: it lies in; commands start there.
         code: what runs, when it is stored already; None = to be captured from ``folder``.
         resumes: what the run takes over from.
+        reproduces: what the run makes again.
         taken_over: steps whose results are there already, as foreseen → the attempts that made them.
     """
 
@@ -50,6 +52,7 @@ class Prepared:
     folder: Path
     code: CodeState | None = None
     resumes: Resumed | None = None
+    reproduces: Reproduced | None = None
     taken_over: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -99,8 +102,13 @@ def with_locks(context: Context, document: Document, plan: Plan, folder: Path) -
     return lock_plan(context, document, plan, folder)
 
 
-def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
+def refuse_too_much(context: Context, document: Document | None, plan: Plan) -> None:
     """Let a plan pass whose every step fits on an empty machine, and asks for nothing else that is not to be had.
+
+    Args:
+        context: of the project.
+        document: says where a step asks for it; None for a recorded plan.
+        plan: to be run.
 
     Raises:
         DeniedError: one asks for more than there is, for a package that is not allowed, or for an image.
@@ -112,7 +120,7 @@ def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
             raise DeniedError(
                 "TW3301",
                 f"step {step.name} can never start here: it {reason.sentence()}",
-                where=document.positions.get(f"steps.{step.name}.resources", f"steps.{step.name}"),
+                where=_place(document, step, "resources"),
                 remedy=reason.remedy(),
             )
         _refuse_unknown_warm(context, document, step)
@@ -126,14 +134,19 @@ def refuse_too_much(context: Context, document: Document, plan: Plan) -> None:
             )
 
 
-def _refuse_unknown_warm(context: Context, document: Document, step: PlannedStep) -> None:
+def _place(document: Document | None, step: PlannedStep, key: str) -> Position | str:
+    path = f"steps.{step.name}"
+    return path if document is None else document.positions.get(f"{path}.{key}", path)
+
+
+def _refuse_unknown_warm(context: Context, document: Document | None, step: PlannedStep) -> None:
     wrong = [name for name in step.warm if name.partition(".")[0] not in context.warm]
     if wrong and context.warm:
         allowed = ",".join(sorted(context.warm))
         raise DeniedError(
             "TW3302",
             f"step {step.name} asks for {wrong[0]} to be imported ahead, which is not allowed here",
-            where=document.positions.get(f"steps.{step.name}.warm", f"steps.{step.name}"),
+            where=_place(document, step, "warm"),
             why=f"allowed are {allowed}; not every package can be forked after its import",
             remedy=f"leave it out of warm:, or set TW_WARM={allowed},{wrong[0].partition('.')[0]}",
         )
@@ -210,6 +223,7 @@ def draft_run(context: Context, prepared: Prepared, fingerprint: Fingerprint, ca
         submitted_by=context.actor,
         cache=cache,
         resumes=prepared.resumes,
+        reproduces=prepared.reproduces,
     )
     steps = (StepRun(run_id, s.name, i, StepState.PENDING) for i, s in enumerate(plan.steps))
     return RunView(run, steps_of(steps), attempts_of(()))

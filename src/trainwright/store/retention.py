@@ -166,11 +166,15 @@ def _published(rows: Rows, gone: set[RunId]) -> Iterator[tuple[str, str]]:
 
 def _read(rows: Rows, gone: set[RunId], which: str) -> Iterator[tuple[str, str]]:
     """Yield what runs read; from plans and fingerprints whatever looks like a digest, so that no field is forgotten."""
-    runs = rows.all(f"SELECT id, project, plan_digest, fingerprint FROM run {which} ORDER BY project, number")  # noqa: S608
+    columns = "id, project, plan_digest, fingerprint, reproduces"
+    runs = rows.all(f"SELECT {columns} FROM run {which} ORDER BY project, number")  # noqa: S608 - fixed words
     kept = {row["id"]: row for row in runs if row["id"] not in gone}
     for row in rows.all("SELECT run_id, address, digest FROM attempt_input ORDER BY attempt_id, name"):
         if row["run_id"] in kept:
             yield row["digest"], row["address"]
+    for name, row in kept.items():
+        for digest in _DIGEST.findall(row["reproduces"] or ""):
+            yield digest, f"original of runs/{name}"
     for table, column, words in (("plan", "plan_digest", "data"), ("fingerprint", "fingerprint", "code or data")):
         bodies = {
             (row["project"], row["digest"]): _DIGEST.findall(row["body"])

@@ -118,6 +118,16 @@ def runs_with_fingerprint(rows: Rows, project: ProjectName, prefix: str) -> list
     return [run_of(row) for row in found]
 
 
+def reproductions(rows: Rows, project: ProjectName, original: RunId) -> list[Run]:
+    """Return the runs that make a run again, oldest first."""
+    found = rows.all(  # the text is canonical, so that the name of the original stands in it just so
+        "SELECT * FROM run WHERE project = :project AND reproduces IS NOT NULL AND instr(reproduces, :named) > 0"
+        " ORDER BY number",
+        {"project": project, "named": canonical_json({"run": original})[1:-1]},
+    )
+    return [run for run in map(run_of, found) if run.reproduces is not None and run.reproduces.run == original]
+
+
 def plan(rows: Rows, project: ProjectName, digest: Digest) -> Plan:
     """Return a stored plan."""
     return from_json(Plan, json.loads(_body(rows, "plan", project, digest)))

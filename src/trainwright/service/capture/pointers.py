@@ -1,6 +1,6 @@
 """Files that git LFS keeps elsewhere: what a clone without them holds in their place is a pointer of three lines."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from trainwright.core.fingerprint import CodeState
@@ -30,32 +30,40 @@ def find_pointers(top: Path, sizes: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(sorted(path for path in small if _head(top / path, len(_SIGN)) == _SIGN))
 
 
+def lacks_of(code: CodeState) -> list[str]:
+    """Return a sentence for each kind of thing that the captured code does not have."""
+    return [lack for lack, _ in _lacks(code)]
+
+
 def warnings_of(code: CodeState) -> list[str]:
-    """Return a sentence with a remedy for each thing that the captured code lacks."""
+    """Return what the captured code does not have, each with a remedy."""
+    return [f"{lack}, and so the run has it{remedy}" for lack, remedy in _lacks(code)]
+
+
+def _lacks(code: CodeState) -> Iterator[tuple[str, str]]:
     absent = [path for path, submodule in code.submodules.items() if submodule.absent]
-    found = []
-    if code.pointers:
-        found.append(
-            f"{_some(code.pointers)} {_is(code.pointers)} only a pointer of git LFS, and so the run has it;"
-            " bring the bytes: git lfs pull"
-        )
-    if absent:
-        found.append(
-            f"the submodule {_some(absent)} is not checked out, and the run has nothing of it;"
-            " bring it: git submodule update --init"
-        )
-    if code.dangling:
-        found.append(f"the link {_some(code.dangling)} leads nowhere, and the run does not have it")
-    return found
+    for paths, one, several, remedy in (
+        (
+            code.pointers,
+            "is only a pointer of git LFS",
+            "are only pointers of git LFS",
+            "; bring the bytes: git lfs pull",
+        ),
+        (
+            absent,
+            "is a submodule that is not checked out",
+            "are submodules that are not checked out",
+            "; bring it: git submodule update --init",
+        ),
+        (code.dangling, "is a link that leads nowhere", "are links that lead nowhere", ""),
+    ):
+        if paths:
+            yield f"{_some(paths)} {one if len(paths) == 1 else several}", remedy
 
 
 def _some(paths: Iterable[str]) -> str:
     known = list(paths)
     return ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more" if len(known) > _NAMED else "")
-
-
-def _is(paths: tuple[str, ...]) -> str:
-    return "is" if len(paths) == 1 else "are each"
 
 
 def _head(path: Path, length: int) -> bytes:

@@ -1,0 +1,130 @@
+"""The records of a run that is to be made again: from the project, or from a folder that the run was restored into."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trainwright.core.artifact import Output
+from trainwright.core.codec import from_json, to_json
+from trainwright.core.errors import ConflictError, NotFoundError
+from trainwright.core.fingerprint import Fingerprint
+from trainwright.core.ids import Digest
+from trainwright.core.occasion import TriggerEvent
+from trainwright.core.run import Attempt, Run, RunView, StepRun, attempts_of, outputs_of, steps_of
+from trainwright.plan.plan import Plan
+from trainwright.service.context import Context
+from trainwright.store import runs
+
+RECORD = "record.json"
+CODE = "code"
+DATA = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The records of a run that is to be made again.
+
+    Attributes:
+        started_for: the events that it was started for.
+        record: content with these records, when they came in a restored folder; empty when the project has them.
+    """
+
+    view: RunView
+    plan: Plan
+    fingerprint: Fingerprint
+    started_for: tuple[TriggerEvent, ...] = ()
+    record: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What ``record.json`` holds.
+
+    Attributes:
+        data: name → path of the file or folder in the restored folder.
+        files: of the code, sorted: whatever else is there by now belongs to nobody.
+    """
+
+    run: Run
+    steps: tuple[StepRun, ...]
+    attempts: tuple[Attempt, ...]
+    outputs: tuple[Output, ...]
+    plan: Plan
+    fingerprint: Fingerprint
+    data: Mapping[str, str]
+    files: tuple[str, ...]
+
+
+def record_text(original: Original, data: Mapping[str, str], files: tuple[str, ...]) -> str:
+    """Return the text of ``record.json``; see ``_Record`` for what is in it."""
+    view = original.view
+    record = _Record(
+        run=view.run,
+        steps=tuple(view.steps),
+        attempts=tuple(view.attempts),
+        outputs=tuple(view.outputs),
+        plan=original.plan,
+        fingerprint=original.fingerprint,
+        data=data,
+        files=files,
+    )
+    return json.dumps(to_json(record), ensure_ascii=False, indent=1) + "\n"
+
+
+def take_in(context: Context, folder: Path) -> Original:
+    """Return the records of a run that was restored into ``folder``, and store its code and data.
+
+    Raises:
+        NotFoundError: it is no such folder.
+        ConflictError: code, data or records in it are not what they were.
+        BackendError: they cannot be stored.
+    """
+    try:
+        text = (folder / RECORD).read_text(encoding="utf-8")
+        record = _read(text)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        remedy = "name a run, or a folder that tw reproduce RUN --into FOLDER has written"
+        raise NotFoundError("TW4108", f"{folder} holds no run that was restored", remedy=remedy) from error
+    plan, known = record.plan, record.fingerprint
+    _insist(folder, "its plan", plan.digest, known.plan)
+    _insist(folder, "its fingerprint", known.digest, record.run.fingerprint)
+    code = context.content.put_files(folder / CODE, record.files)
+    _insist(folder, "its code", code.digest, known.code.tree)
+    for entry in plan.data:
+        stored = context.content.put(folder / record.data[entry.name])
+        _insist(folder, f"its data {entry.name}", stored.digest, entry.content.digest)
+    with context.database.reading() as rows:
+        mine = runs.run(rows, record.run.id)
+    kept = "" if mine is not None and mine.project == context.project else context.content.put(folder / RECORD).digest
+    return replace(_original_of(record), record=kept)
+
+
+def _insist(folder: Path, what: str, found: Digest, recorded: Digest) -> None:
+    if found != recorded:
+        raise ConflictError(
+            "TW5304",
+            f"{what} in {folder} is not what it was when the run was restored",
+            where=str(folder),
+            why="with anything else it would be another run",
+            remedy="restore it once more: tw reproduce RUN --into FOLDER",
+            details={"recorded": recorded, "found": found},
+        )
+
+
+def read_record(context: Context, digest: str) -> Original:
+    """Return records that the project keeps of a run which came in a restored folder.
+
+    Raises:
+        NotFoundError, BackendError: they are gone.
+    """
+    return replace(_original_of(_read(context.content.read(Digest(digest), RECORD).decode())), record=digest)
+
+
+def _read(text: str) -> _Record:
+    return from_json(_Record, json.loads(text))
+
+
+def _original_of(record: _Record) -> Original:
+    view = RunView(record.run, steps_of(record.steps), attempts_of(record.attempts), outputs=outputs_of(record.outputs))
+    return Original(view, record.plan, record.fingerprint)

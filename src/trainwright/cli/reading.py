@@ -1,13 +1,13 @@
-"""Commands that only read: why, logs, metrics, compare; ``ps`` and ``show`` are in modules of their own."""
+"""Commands that only read: why, logs, metrics; ``ps``, ``show`` and ``compare`` are in modules of their own."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainwright.cli.comparing import compare
 from trainwright.cli.pipeline import Json
-from trainwright.cli.running import of_run
-from trainwright.cli.searching import Jsonl, Since, Sort, Where, ps, table_of_metrics, table_of_runs
+from trainwright.cli.searching import Jsonl, Since, Sort, Where, ps, table_of_metrics
 from trainwright.cli.showing import show
 
 if TYPE_CHECKING:
@@ -108,40 +108,6 @@ def metrics(
         output.table(tuple(rows[0]), [tuple(output.cell(v) for v in row.values()) for row in rows])
     else:
         output.say(NO_SAMPLES if usage else "nothing was logged; a step does it with: tw.log(loss=0.1)")
-
-
-def compare(
-    left: Annotated[str, typer.Argument(help="A run.")],
-    right: Annotated[str, typer.Argument(help="Another run.")],
-    more: Annotated[list[str] | None, typer.Argument(metavar="[MORE]...", help="More runs.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Equal lines too.")] = False,
-    metrics: Annotated[str, typer.Option("--metrics", help="Only metrics like this: evaluate.*")] = "",
-    json: Json = False,
-) -> None:
-    """Show what differs between two runs, code, data, environment and all; or the parameters and metrics of several."""
-    from trainwright.cli import output
-    from trainwright.cli.session import session
-    from trainwright.service.compare import compare as differences
-
-    if more or metrics:
-        names = [of_run(name) for name in (left, right, *(more or []))]
-        table_of_runs(names, metrics or "*", everything=everything, json=json)
-        return
-    with session() as app:
-        first, second, lines = differences(app.context, of_run(left), of_run(right))
-    shown = [line for line in lines if everything or not line.equal]
-    if json:
-        output.put_json({"left": first, "right": second, "differences": shown})
-        return
-    rows = [(line.part, line.name, output.cell(line.left), output.cell(line.right)) for line in shown]
-    sides = [f"#{run.number} {run.id}" for run in (first, second)]
-    if rows:
-        output.table(("part", "name", *sides), rows)
-    else:
-        output.put(f"{' and '.join(sides)} differ in nothing")
-    equal = sum(line.equal for line in lines)
-    if not everything:
-        output.say(f"{equal} parts are equal (--all shows them)")
 
 
 def _measured(address: str, *, series: bool, usage: bool) -> list[dict[str, object]]:

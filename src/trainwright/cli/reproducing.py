@@ -110,7 +110,7 @@ def _restore(context: "Context", found: "Reproduction", into: Path, *, json: boo
     from trainwright.cli import output
     from trainwright.service.restore import restore
 
-    place = restore(context, found, context.here / into)
+    place = into / restore(context, found, context.here / into).relative_to(context.here / into)
     if json:
         output.put_json({**_facts(found), "folder": str(into)})
         return

@@ -10,7 +10,6 @@ from trainwright.cli.pipeline import Json
 if TYPE_CHECKING:
     from trainwright.app import App
     from trainwright.core.artifact import Output
-    from trainwright.core.fingerprint import Fingerprint
     from trainwright.core.run import RunView, StepRun
     from trainwright.plan.plan import Plan
     from trainwright.service.outline import Line, Outline
@@ -35,6 +34,7 @@ def show(
     from trainwright.service.environments import built_for
     from trainwright.service.lookup import find_step, read_run, split_address
     from trainwright.service.outline import MOST, Outline, page_of
+    from trainwright.service.reproduce import trust_lines
     from trainwright.service.triggers import story_of
     from trainwright.service.why import memory_of_run, story_lines
     from trainwright.store import runs
@@ -45,14 +45,16 @@ def show(
         started_for, started = story_of(app.context, view.run.id)
         with app.database.reading() as rows:
             print_ = runs.fingerprint(rows, app.context.project, view.run.fingerprint)
+        if fingerprint or (name.startswith("fp:") and not json):
+            from trainwright.cli.fingerprint import show_fingerprint
+
+            show_fingerprint(app.context, print_, plan, json=json)
+            return
         top = find_step(view, step) if step else None
         if json:
             found = page_of(view, plan, top, page, limit)
             story = {"started_for": started_for, "started": started}
             output.put_json(found | {"fingerprint": print_} | story)
-            return
-        if fingerprint or name.startswith("fp:"):
-            _show_fingerprint(print_)
             return
         outline = Outline(view, plan)
         if top is not None:
@@ -62,7 +64,7 @@ def show(
         lines = list(outline.lines(most=len(view.steps) if everything else MOST))
         remarks = [*memory_of_run(view, plan), *built_for(app.context, view, plan)]
         _show_steps(app, view, outline, lines, remarks)
-        for line in story_lines(started_for, started):
+        for line in (*story_lines(started_for, started), *trust_lines(app.context, view)):
             output.put(line)
 
 
@@ -150,28 +152,3 @@ def _words(view: "RunView", step: "StepRun") -> str:
     attempt = view.latest(step.name)
     figures = {k: m.last for k, m in attempt.metrics.items()} if attempt else {}
     return "  ".join(f"{k} {output.figure(v)}" for k, v in list(figures.items())[-4:])
-
-
-def _show_fingerprint(print_: "Fingerprint") -> None:
-    from trainwright.cli import output
-    from trainwright.cli.environment_text import at_length
-    from trainwright.core.codec import to_json
-    from trainwright.core.quantity import show_bytes
-
-    code, hardware = print_.code, print_.hardware
-    output.put(f"fingerprint  {print_.address}  {print_.digest}")
-    output.put(f"plan         {print_.plan}")
-    output.put(f"code         {code.tree}  folder {code.folder}")
-    output.put(f"commit       {code.commit or 'none'} {code.branch}{'  dirty' if code.dirty else ''}")
-    for what, paths in (("modified", code.modified), ("untracked", code.untracked)):
-        for path in paths:
-            output.put(f"  {what:10} {path}")
-    for name, digest in print_.data.items():
-        output.put(f"data         {name} {digest}")
-    output.put(f"params       {to_json(print_.params)}")
-    output.put(f"seed         {print_.seed}")
-    output.put(
-        f"hardware     {hardware.cpu}, {hardware.cores} cores, {show_bytes(hardware.memory_bytes)} {hardware.gpus}"
-    )
-    for line in at_length(print_.environment):
-        output.put(line)

@@ -128,7 +128,7 @@ def refuse_too_much(context: Context, document: Document | None, plan: Plan) -> 
             raise DeniedError(
                 "TW3303",
                 f"step {step.name} runs in the image {step.environment.asked.words}, and this pool runs no containers",
-                where=document.positions.get(f"steps.{step.name}.environment", f"steps.{step.name}"),
+                where=_place(document, step, "environment"),
                 why="processes of this machine run in environments that are built on it",
                 remedy="write requirements:, lockfile: or project: here; an image is for a pool that has containers",
             )

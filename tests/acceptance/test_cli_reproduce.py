@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from shell import Shell
 
+from trainwright.core.ids import Digest
 from trainwright.plugins.stores.local import LocalContent
 
 GIT = "git -c user.name=ada -c user.email=ada@example.org -c init.defaultBranch=main"
@@ -63,7 +64,7 @@ def drop(tw: Shell, *names: str) -> None:
     """Lose the stored bytes of every file of these contents."""
     content = LocalContent(tw.folder / ".trainwright/content")
     for name in names:
-        for _, _, sha256 in content.entries(name):
+        for _, _, sha256 in content.entries(Digest(name)):
             for path in (tw.folder / ".trainwright/content").rglob(f"*{sha256[4:]}"):
                 path.chmod(0o600)
                 path.unlink()
@@ -183,6 +184,44 @@ def test_a_run_that_goes_on_is_not_made_again(tw):
     assert "TW2104" in tw.run("reproduce", f"{run}/a", code=2).err
 
 
+def test_another_machine_is_a_gap_and_one_that_is_too_small_refuses(tw):
+    tw.write("gpus.yaml", "pipeline: gpus\nparams: {seed: 1}\nsteps:\n  a: {run: echo a, resources: {gpu: 1}}\n")
+    for name, cards in (("large", ["H100", "H100"]), ("other", ["A100"]), ("small", [])):
+        gpus = [{"model": card, "memory": "80Gi"} for card in cards]
+        tw.write(f"../{name}.json", json.dumps({"cpu": 8, "memory": "64Gi", "gpus": gpus}))
+    machine = lambda name: str(tw.folder.parent / f"{name}.json")  # noqa: E731
+    tw.run("run", "gpus.yaml", code=0, TW_INVENTORY=machine("large"))
+    said = tw.run("reproduce", "gpus", code=0, TW_INVENTORY=machine("other"))
+    assert "gap:   hardware: it differs: gpus H100, H100 → A100" in said.err
+    assert "✓ reproduced" in said.out, "neither has metrics or outputs"
+    said = tw.run("reproduce", "gpus", code=3, TW_INVENTORY=machine("small"))
+    assert "error[TW3301]" in said.err
+    assert len(tw.run("ps", "--json", code=0).json) == 2
+
+
+def test_functions_and_members_of_a_fan_out_are_made_again(tw):
+    (tw.folder / "fan.py").write_text(
+        "import trainwright as tw\n\n\n"
+        "@tw.step(out={'names': 'value'})\ndef find():\n    return ['a', 'bb']\n\n\n"
+        "@tw.step(out={'size': 'value'})\ndef measure(name, seed):\n"
+        "    tw.log(size=len(name) * seed, bad=float('nan'))\n    return len(name)\n\n\n"
+        "@tw.pipeline(reproduce={'tolerance': {'measure.*.size': '1%'}})\ndef fan(seed: int = 3):\n"
+        "    measure.options(for_each=find())(tw.each.value, seed)\n"
+    )
+    tw.run("run", "fan.py", code=0)
+    (tw.folder / "fan.py").unlink()
+    said = tw.run("reproduce", "fan", "--json", code=0).json
+    verdicts = {m["name"]: (m["verdict"], m["tolerance"]) for m in said["comparison"]["metrics"]}
+    assert verdicts == {
+        "measure.0.size": ("equal", "1%"),
+        "measure.1.size": ("equal", "1%"),
+        "measure.0.bad": ("not-a-number", "exact"),
+        "measure.1.bad": ("not-a-number", "exact"),
+    }
+    assert {o["original"] == o["now"] for o in said["comparison"]["outputs"]} == {True}
+    assert len(said["comparison"]["outputs"]) == 3
+
+
 def test_a_restored_folder_is_whole_never_overwritten_and_reproduces_elsewhere(tw, tmp_path):
     tw.run("run", "fit.yaml", code=0)
     said = tw.run("reproduce", "1", "--into", "../carried", code=0)
@@ -212,7 +251,7 @@ def test_a_restored_folder_is_whole_never_overwritten_and_reproduces_elsewhere(t
         record = json.loads((other.folder / "here/record.json").read_text())
         record["fingerprint"]["seed"] = 8
         (other.folder / "here/record.json").write_text(json.dumps(record))
-        assert "its fingerprint" in other.run("reproduce", "./here", code=1).err
+        assert "its record" in other.run("reproduce", "./here", code=1).err
         assert "TW4108" in other.run("reproduce", "./nowhere", code=4).err
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainwright.cli import output
 from trainwright.cli.errors import GATE, OK
 from trainwright.cli.verdict import exit_code_of
+from trainwright.core.codec import to_json
 from trainwright.service.reproduce import outcome
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def show_outcome(original: "RunView", same: "Sameness") -> None:
     equal = sum(made.equal for made in same.outputs)
     if same.outputs:
         output.put(f"{equal} of {len(same.outputs)} outputs have the same bytes")
+    if not same.metrics and not same.outputs:
+        output.put("neither run has metrics or outputs; only how they ended can be compared")
     if same.original_state != same.state:
         output.put(f"the original {same.original_state}, this run {same.state}")
     output.put("✓ reproduced" if same.reproduced else "✗ not reproduced")
@@ -55,7 +58,7 @@ def conclude(context: "Context", view: "RunView", plan: "Plan", *, json: bool) -
         return None
     original, same = compared
     if json:
-        output.put_json({"run": view.run, "original": original.run, "comparison": same})
+        output.put_json({**to_json(view.run), "original": original.run, "comparison": same})
     else:
         show_outcome(original, same)
     if same.reproduced:

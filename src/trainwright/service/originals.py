@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainwright.core.artifact import Output
-from trainwright.core.codec import from_json, to_json
+from trainwright.core.codec import digest_of, from_json, to_json
 from trainwright.core.errors import ConflictError, NotFoundError
 from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import Digest
@@ -44,6 +44,8 @@ class _Record:
     Attributes:
         data: name → path of the file or folder in the restored folder.
         files: of the code, sorted: whatever else is there by now belongs to nobody.
+
+    Beside these it has ``seal``, the digest of all the rest: it holds whatever later versions add to these types.
     """
 
     run: Run
@@ -54,6 +56,7 @@ class _Record:
     fingerprint: Fingerprint
     data: Mapping[str, str]
     files: tuple[str, ...]
+    started_for: tuple[TriggerEvent, ...] = ()
 
 
 def record_text(original: Original, data: Mapping[str, str], files: tuple[str, ...]) -> str:
@@ -68,8 +71,10 @@ def record_text(original: Original, data: Mapping[str, str], files: tuple[str, .
         fingerprint=original.fingerprint,
         data=data,
         files=files,
+        started_for=original.started_for,
     )
-    return json.dumps(to_json(record), ensure_ascii=False, indent=1) + "\n"
+    plain = to_json(record)
+    return json.dumps({"seal": digest_of(plain), **plain}, ensure_ascii=False, indent=1) + "\n"
 
 
 def take_in(context: Context, folder: Path) -> Original:
@@ -81,17 +86,14 @@ def take_in(context: Context, folder: Path) -> Original:
         BackendError: they cannot be stored.
     """
     try:
-        text = (folder / RECORD).read_text(encoding="utf-8")
-        record = _read(text)
+        record, seal, found = _read((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         remedy = "name a run, or a folder that tw reproduce RUN --into FOLDER has written"
         raise NotFoundError("TW4108", f"{folder} holds no run that was restored", remedy=remedy) from error
-    plan, known = record.plan, record.fingerprint
-    _insist(folder, "its plan", plan.digest, known.plan)
-    _insist(folder, "its fingerprint", known.digest, record.run.fingerprint)
+    _insist(folder, "its record", found, seal)
     code = context.content.put_files(folder / CODE, record.files)
-    _insist(folder, "its code", code.digest, known.code.tree)
-    for entry in plan.data:
+    _insist(folder, "its code", code.digest, record.fingerprint.code.tree)
+    for entry in record.plan.data:
         stored = context.content.put(folder / record.data[entry.name])
         _insist(folder, f"its data {entry.name}", stored.digest, entry.content.digest)
     with context.database.reading() as rows:
@@ -100,7 +102,7 @@ def take_in(context: Context, folder: Path) -> Original:
     return replace(_original_of(record), record=kept)
 
 
-def _insist(folder: Path, what: str, found: Digest, recorded: Digest) -> None:
+def _insist(folder: Path, what: str, found: str, recorded: str) -> None:
     if found != recorded:
         raise ConflictError(
             "TW5304",
@@ -118,13 +120,20 @@ def read_record(context: Context, digest: str) -> Original:
     Raises:
         NotFoundError, BackendError: they are gone.
     """
-    return replace(_original_of(_read(context.content.read(Digest(digest), RECORD).decode())), record=digest)
+    record = _read(context.content.read(Digest(digest), RECORD).decode())[0]
+    return replace(_original_of(record), record=digest)
 
 
-def _read(text: str) -> _Record:
-    return from_json(_Record, json.loads(text))
+def _read(text: str) -> tuple[_Record, str, str]:
+    """Return what the text of a record says, its seal, and the seal that it should have."""
+    plain = json.loads(text)
+    seal = str(plain.pop("seal"))
+    record = from_json(_Record, plain)
+    if any(".." in path.split("/") or path.startswith("/") for path in record.data.values()):
+        raise ValueError("data outside the folder")
+    return record, seal, digest_of(plain)
 
 
 def _original_of(record: _Record) -> Original:
     view = RunView(record.run, steps_of(record.steps), attempts_of(record.attempts), outputs=outputs_of(record.outputs))
-    return Original(view, record.plan, record.fingerprint)
+    return Original(view, record.plan, record.fingerprint, record.started_for)

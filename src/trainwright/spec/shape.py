@@ -15,6 +15,7 @@ from trainwright.spec.models import (
     ParamModel,
     PipelineModel,
     RegisterModel,
+    ReproduceModel,
     ResourcesModel,
     StepModel,
     names_of,
@@ -166,6 +167,8 @@ def _model_at(parts: list[str]) -> tuple[type[BaseModel], str]:
             return EnvironmentModel, "environment:"
         case ["triggers", _, _]:
             return TriggerModel, "a trigger"
+        case ["reproduce", _]:
+            return ReproduceModel, "reproduce:"
         case ["steps", name, _]:
             return StepModel, f"step {name}"
         case _:

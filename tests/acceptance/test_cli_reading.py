@@ -172,7 +172,7 @@ def test_compare_says_what_differs_and_how_much_is_equal(tw):
     assert re.search(r"\d+ parts are equal", said.err)
     assert "differ in nothing" in tw.run("compare", "1", "1", code=0).out
     parts = {line["part"] for line in tw.run("compare", "1", "3", "--all", "--json").json["differences"]}
-    assert parts == {"param", "metric", "code", "data", "environment", "hardware"}
+    assert parts == {"param", "metric", "plan", "code", "data", "environment", "hardware"}
     assert tw.run("compare", "-1", "99").code == 4
 
 
@@ -188,7 +188,7 @@ def test_the_fingerprint_is_shown_whole(tw):
     out = tw.run("show", "3", "--fingerprint", code=0).out
     for word in ("plan", "code", "commit", "data", "params", "seed", "hardware", "environment"):
         assert re.search(rf"^{word} ", out, re.MULTILINE), word
-    assert re.search(r"^data +raw sha256:[0-9a-f]{64}$", out, re.MULTILINE)
+    assert re.search(r"^data +raw sha256:[0-9a-f]{64}  \S+$", out, re.MULTILINE)
     assert "numpy==" in out
 
 

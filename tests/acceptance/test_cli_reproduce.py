@@ -313,7 +313,7 @@ def test_what_a_clone_lacks_is_said_before_the_run(tw):
 def test_the_fingerprint_is_shown_in_groups_and_beside_what_is_here_now(tw):
     tw.run("run", "fit.yaml", code=0)
     said = tw.run("show", "-1", "--fingerprint", code=0).out
-    for line in ("param        C=1.5", "seed         7", "  now        equal"):
+    for line in ("  param      C=1.5", "seed         7", "  now        equal"):
         assert line in said.splitlines()
     assert "fit, 3 steps" in said
     facts = tw.run("show", "-1", "--fingerprint", "--json", code=0).json

@@ -44,8 +44,8 @@ def _lines(print_: Fingerprint, plan: Plan, now: Environment, hardware: Hardware
     addresses = {data.name: data.address for data in plan.data}
     for name, digest in print_.data.items():
         yield f"data         {name} {digest}  {addresses.get(name, '')}".rstrip()
-    for name, value in print_.params.items():
-        yield f"param        {name}={render_scalar(value)}"
+    yield f"params       {len(print_.params) or 'none'}"
+    yield from (f"  param      {name}={render_scalar(value)}" for name, value in print_.params.items())
     yield f"seed         {'none' if print_.seed is None else print_.seed}"
     for step, attempt in print_.taken_over.items():
         yield f"taken over   {step} from {attempt}"

@@ -91,7 +91,7 @@ def reproduction(context: Context, original: Original, tolerance: Mapping[str, T
     gaps = list(gaps_of_record(view, original.plan, known, original.started_for))
     gaps += environment_gaps(known.environment, capture_environment())
     gaps += hardware_gaps(known.hardware, capture_hardware(context.backend.nodes()))
-    gaps += _baselines(context, view)
+    gaps += _baselines(context, original)
     lost = list(_lost_code(context, known.code))
     for data in original.plan.data:
         gap, there = look_at(context, data)
@@ -108,10 +108,13 @@ def _lost_code(context: Context, code: CodeState) -> Iterator[Gap]:
         yield Gap("code", sentence, Grade.BEST_EFFORT)
 
 
-def _baselines(context: Context, view: RunView) -> Iterator[Gap]:
+def _baselines(context: Context, original: Original) -> Iterator[Gap]:
+    """Return gaps for the models that checks were compared with; those of another project are never here."""
+    view = original.view
     named = {gate.baseline for step in view.steps for gate in step.gates if gate.baseline}
     with context.database.reading() as rows:
         there = {address: registry.version_at(rows, context.project, address) is not None for address in named}
+    there = dict.fromkeys(named, False) if original.record else there
     return baseline_gaps(view, there)
 
 

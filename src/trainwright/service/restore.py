@@ -43,9 +43,8 @@ def restore(context: Context, found: Reproduction, target: Path) -> Path:
         (draft / "README.md").write_text(readme(found, data), encoding="utf-8")
         draft.rename(target.absolute())
     except OSError as error:
-        raise BackendError(
-            "TW6103", f"{target} cannot be written: {error.strerror}", remedy="free space, or name another folder"
-        ) from error
+        remedy = "free space, or name another folder"
+        raise BackendError("TW2110", f"{target} cannot be written: {error.strerror}", remedy=remedy) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return target / CODE / original.fingerprint.code.folder

@@ -111,6 +111,10 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
         "log what the condition names in the step before, or ask with has()",
     ),
     "not-needed": ({"steps": ["a"]}, "was not needed: a did not fail", ""),
+    "only-again": (
+        {"original": "r1"},
+        "was skipped because the run makes runs/r1 again, and that registers nothing new", "",
+    ),
     "skipped-itself": ({"exit_code": 99}, "had nothing to do: the command ended with its skip_code 99", ""),
     "reading-list": ({"output": "list.shards"}, "reads the list of its members from list.shards", ""),
     "bad-list": (

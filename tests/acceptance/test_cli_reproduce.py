@@ -39,15 +39,28 @@ open(sys.argv[2], "w").write(text)
 """
 
 
+def prepare(folder: Path) -> Shell:
+    """A pipeline and its data in a project."""
+    shell = Shell(folder, TRACE=str(folder.parent / "trace"), HOME=str(folder.parent))
+    shell.write("fit.yaml", PIPELINE)
+    (shell.folder / "train.py").write_text(TRAIN)
+    shell.write("judge.py", "import trainwright as tw; tw.log(auc=0.5)\n")
+    (folder.parent / "points.csv").write_text("1\n2\n3\n")
+    shell.run("dataset", "add", "points", "../points.csv", code=0)
+    return shell
+
+
 @pytest.fixture
 def tw(tmp_path):
-    trace = tmp_path / "trace"
-    with Shell(tmp_path / "p", TRACE=str(trace), HOME=str(tmp_path)) as shell:
-        shell.write("fit.yaml", PIPELINE)
-        (shell.folder / "train.py").write_text(TRAIN)
-        shell.write("judge.py", "import trainwright as tw; tw.log(auc=0.5)\n")
-        (tmp_path / "points.csv").write_text("1\n2\n3\n")
-        shell.run("dataset", "add", "points", "../points.csv", code=0)
+    with prepare(tmp_path / "p") as shell:
+        yield shell
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A project with one run, which tests make again and leave as it is."""
+    with prepare(tmp_path_factory.mktemp("ran") / "p") as shell:
+        shell.run("run", "fit.yaml", code=0)
         yield shell
 
 
@@ -90,17 +103,16 @@ def test_a_run_is_made_again_from_its_record_whatever_became_of_code_and_data(tw
     assert [s["state"] for s in second["steps"]] == ["succeeded", "succeeded", "skipped"]
 
 
-def test_it_registers_nothing_and_is_shown_with_its_original(tw):
-    tw.run("run", "fit.yaml", code=0)
-    tw.run("reproduce", "fit", "--json", code=0)
-    assert [m["version"] for m in tw.run("model", "ls", "--json", code=0).json] == [1]
-    original, again = tw.show("1")["run"], tw.show("2")["run"]
+def test_it_registers_nothing_and_is_shown_with_its_original(ran):
+    again = ran.run("reproduce", "1", "--json", code=0).json
+    assert [m["version"] for m in ran.run("model", "ls", "--json", code=0).json] == [1]
+    original = again["original"]
     assert again["reproduces"]["run"] == original["id"]
     assert again["reproduces"]["grade"] == "same-environment"
-    assert f"made again by runs/{again['id']}, same-environment, succeeded" in tw.run("show", "1").out
-    assert f"reproduces runs/{original['id']}, same-environment" in tw.run("show", "2").out
-    assert f"reproduces runs/{original['id']}" in tw.run("why", "2").out
-    assert "makes runs/" in tw.run("why", "2/register").out
+    assert f"made again by runs/{again['id']}, same-environment, succeeded" in ran.run("show", "1").out
+    assert f"reproduces runs/{original['id']}, same-environment" in ran.run("show", again["id"]).out
+    assert f"reproduces runs/{original['id']}" in ran.run("why", again["id"]).out
+    assert "makes runs/" in ran.run("why", f"{again['id']}/register").out
 
 
 def test_metrics_are_compared_within_the_tolerance_of_the_pipeline(tw):
@@ -118,22 +130,20 @@ def test_metrics_are_compared_within_the_tolerance_of_the_pipeline(tw):
     assert "TW2209" in tw.run("reproduce", "1", "--tolerance", "drift", code=2).err
 
 
-def test_a_detached_one_is_compared_by_whoever_waits_for_it(tw):
-    tw.run("run", "fit.yaml", code=0)
-    again = tw.run("reproduce", "1", "-d", code=0, DRIFT="1").out.strip()
-    said = tw.run("wait", again, code=7)
+def test_a_detached_one_is_compared_by_whoever_waits_for_it(ran):
+    again = ran.run("reproduce", "1", "-d", code=0, DRIFT="1").out.strip()
+    said = ran.run("wait", again, code=7)
     assert "train.drift" in said.out
     assert "✗ not reproduced" in said.out
 
 
-def test_a_fingerprint_is_an_address_and_a_dry_run_queues_nothing(tw):
-    tw.run("run", "fit.yaml", code=0)
-    address = f"fp:{tw.show()['run']['fingerprint'][7:19]}"
-    said = tw.run("reproduce", address, "--dry-run", "--json", code=0).json
+def test_a_fingerprint_is_an_address_and_a_dry_run_queues_nothing(ran):
+    before = traced(ran), len(ran.run("ps", "--json", code=0).json)
+    address = f"fp:{ran.show('1')['run']['fingerprint'][7:19]}"
+    said = ran.run("reproduce", address, "--dry-run", "--json", code=0).json
     assert said["grade"] == "same-environment"
     assert [gap["part"] for gap in said["gaps"]] == ["environment", "steps"]
-    assert traced(tw) == 1
-    assert len(tw.run("ps", "--json", code=0).json) == 1
+    assert before == (traced(ran), len(ran.run("ps", "--json", code=0).json))
 
 
 def test_data_that_is_gone_is_read_from_its_origin_or_refused_with_the_list(tw):
@@ -310,16 +320,15 @@ def test_what_a_clone_lacks_is_said_before_the_run(tw):
     assert "pointer    w.bin" in tw.run("show", "1", "--fingerprint", code=0).out
 
 
-def test_the_fingerprint_is_shown_in_groups_and_beside_what_is_here_now(tw):
-    tw.run("run", "fit.yaml", code=0)
-    said = tw.run("show", "-1", "--fingerprint", code=0).out
+def test_the_fingerprint_is_shown_in_groups_and_beside_what_is_here_now(ran):
+    said = ran.run("show", "1", "--fingerprint", code=0).out
     for line in ("  param      C=1.5", "seed         7", "  now        equal"):
         assert line in said.splitlines()
     assert "fit, 3 steps" in said
-    facts = tw.run("show", "-1", "--fingerprint", "--json", code=0).json
+    facts = ran.run("show", "1", "--fingerprint", "--json", code=0).json
     assert facts["now"]["changed"] == facts["now"]["gone"] == facts["now"]["new"] == {}
     assert facts["fingerprint"]["seed"] == 7
-    assert tw.run("show", facts["address"], code=0).out.splitlines()[0].split()[1] == facts["address"]
+    assert ran.run("show", facts["address"], code=0).out.splitlines()[0].split()[1] == facts["address"]
 
 
 def test_compare_names_the_steps_the_files_and_the_lines_that_differ(tw):

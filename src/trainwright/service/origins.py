@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from trainwright.core.artifact import PinnedData
+from trainwright.core.artifact import Content, PinnedData
 from trainwright.core.errors import TrainwrightError
 from trainwright.core.quantity import show_bytes
 from trainwright.core.reproduction import Gap, Grade
@@ -28,8 +28,10 @@ def look_at(context: Context, data: PinnedData) -> tuple[Gap | None, bool]:
         sentence = f"{data.name}: {origin} {changed}; the store has the {size} of the run"
         return (Gap("data", sentence, Grade.EXACT) if changed else None), True
     what = f"{data.name} ({data.address}, {size}, {data.content.digest[7:19]}): its bytes are gone from the store"
+    if "#" in data.address:  # a part of a version, which its origin is not
+        return Gap("data", what, Grade.BEST_EFFORT), False
     try:
-        found = context.content.put(locate(context, origin, context.here))
+        found = _read_again(context, origin)
     except TrainwrightError as error:
         return Gap("data", f"{what}, and from {origin}: {error.problem.message}", Grade.BEST_EFFORT), False
     if found.digest == data.content.digest:
@@ -38,9 +40,13 @@ def look_at(context: Context, data: PinnedData) -> tuple[Gap | None, bool]:
     return Gap("data", sentence, Grade.BEST_EFFORT), False
 
 
+def _read_again(context: Context, origin: str) -> Content:
+    return context.content.put(locate(context, origin, context.here))
+
+
 def _origin(context: Context, data: PinnedData) -> str:
     """Return the URI or path behind pinned data: of a dataset, what its version was read from."""
-    name, _, version = data.address.removeprefix("datasets/").partition("@")
+    name, _, version = data.address.partition("#")[0].removeprefix("datasets/").partition("@")
     if not data.address.startswith("datasets/"):
         return data.address
     with context.database.reading() as rows:
@@ -53,8 +59,8 @@ def _change(context: Context, origin: str, data: PinnedData) -> str:
 
     Only names and sizes are looked at, and the bytes of small files.
     """
-    if origin.startswith("datasets/") or ("://" in origin and not origin.startswith("file:")):
-        return ""  # of another project, or not to be read only for this
+    if "#" in data.address or origin.startswith("datasets/") or ("://" in origin and not origin.startswith("file:")):
+        return ""  # a part of it, of another project, or not to be read only for this
     try:
         path = locate(context, origin, context.here)
         if path.is_dir():

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trainwright.core.errors import NotFoundError
-from trainwright.core.fingerprint import CodeState
+from trainwright.core.fingerprint import CodeState, Environment
 from trainwright.core.reproduction import Gap, Grade, Reproduced, Tolerance, grade_of
 from trainwright.core.run import RunView
 from trainwright.plan.plan import Plan
@@ -89,7 +89,7 @@ def reproduction(context: Context, original: Original, tolerance: Mapping[str, T
     """
     known, view = original.fingerprint, original.view
     gaps = list(gaps_of_record(view, original.plan, known, original.started_for))
-    gaps += environment_gaps(known.environment, capture_environment())
+    gaps += _environment(known.environment)
     gaps += hardware_gaps(known.hardware, capture_hardware(context.backend.nodes()))
     gaps += _baselines(context, original)
     lost = list(_lost_code(context, known.code))
@@ -99,6 +99,11 @@ def reproduction(context: Context, original: Original, tolerance: Mapping[str, T
             (gaps if there else lost).append(gap)
     worst_first = sorted(gaps, key=lambda gap: list(Grade).index(gap.best), reverse=True)
     return Reproduction(original, (*lost, *worst_first), tuple(lost), {**original.plan.tolerance, **tolerance})
+
+
+def _environment(known: Environment) -> Iterator[Gap]:
+    """Return what of an environment cannot be had again; of an inherited one, all in which it differs from here."""
+    return environment_gaps(known, capture_environment())
 
 
 def _lost_code(context: Context, code: CodeState) -> Iterator[Gap]:

@@ -1,6 +1,7 @@
 """What was added to fingerprints and plans in time leaves the digests of those that have nothing of it as they were."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,12 @@ from trainwright.core.reproduction import Tolerance
 from trainwright.plan.plan import Plan
 
 PLAN = plan(step("a"))
-ADDED = {"submodules": {"libs/x": Submodule("c")}, "shallow": True, "pointers": ("a.bin",), "dangling": ("link",)}
+ADDED: dict[str, Any] = {
+    "submodules": {"libs/x": Submodule("c")},
+    "shallow": True,
+    "pointers": ("a.bin",),
+    "dangling": ("link",),
+}
 
 
 def test_a_fingerprint_keeps_its_address() -> None:

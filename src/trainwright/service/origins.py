@@ -46,12 +46,11 @@ def _read_again(context: Context, origin: str) -> Content:
 
 def _origin(context: Context, data: PinnedData) -> str:
     """Return the URI or path behind pinned data: of a dataset, what its version was read from."""
-    name, _, version = data.address.partition("#")[0].removeprefix("datasets/").partition("@")
     if not data.address.startswith("datasets/"):
         return data.address
     with context.database.reading() as rows:
-        known = datasets.versions(rows, context.project, name)
-    return next((v.source for v in known if str(v.version) == version), data.address)
+        known = datasets.at(rows, context.project, data.address.partition("#")[0])
+    return data.address if known is None else known.source
 
 
 def _change(context: Context, origin: str, data: PinnedData) -> str:

@@ -190,7 +190,8 @@ def submit(
     while True:
         try:
             with context.database.writing() as rows:
-                refuse_removed(rows, context, prepared.plan.data)
+                if prepared.reproduces is None:  # whose data may come from a project that has other datasets
+                    refuse_removed(rows, context, prepared.plan.data)
                 view = draft_run(context, prepared, fingerprint, cache)
                 run = replace(view.run, number=runs.next_number(rows, context.project))
                 runs.insert_run(rows, replace(view, run=run), prepared.plan, fingerprint)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trainwright.cli import output
+from trainwright.cli.environment_text import at_length
 from trainwright.core.fingerprint import CodeState, Environment, Fingerprint, Hardware
 from trainwright.core.quantity import show_bytes
 from trainwright.core.scalar import render_scalar
@@ -74,8 +75,9 @@ def _code(code: CodeState) -> Iterator[str]:
 
 
 def _environment(known: Environment, now: Environment) -> Iterator[str]:
-    kind = "locked" if known.locked else "inherited, not locked"
-    yield f"environment  Python {known.python}, {len(known.packages)} packages ({kind})"
+    yield from at_length(known)
+    if known.locked:
+        return
     changed, gone, new = package_changes(known, now)
     lines = [f"Python {known.python} → {now.python}"] if known.python != now.python else []
     lines += [f"{name} {before} → {after}" for name, (before, after) in changed.items()]
@@ -85,4 +87,3 @@ def _environment(known: Environment, now: Environment) -> Iterator[str]:
         yield f"  now        {line}"
     if len(lines) > MOST_CHANGES:
         yield f"  now        and {len(lines) - MOST_CHANGES} more"
-    yield "  " + " ".join(f"{name}=={version}" for name, version in known.packages.items())

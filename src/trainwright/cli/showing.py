@@ -10,6 +10,7 @@ from trainwright.cli.pipeline import Json
 if TYPE_CHECKING:
     from trainwright.app import App
     from trainwright.core.artifact import Output
+    from trainwright.core.fingerprint import Fingerprint
     from trainwright.core.run import RunView, StepRun
     from trainwright.plan.plan import Plan
     from trainwright.service.outline import Line, Outline

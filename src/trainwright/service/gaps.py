@@ -61,6 +61,9 @@ def environment_gaps(known: Environment, now: Environment) -> Iterator[Gap]:
     if not known.locked:
         sentence = "it was inherited, not locked; packages are compared by name and version"
         yield Gap("environment", sentence, Grade.SAME_ENVIRONMENT)
+    if known.editable:
+        sentence = f"{_some(known.editable)} was installed from a folder, whose code may have changed"
+        yield Gap("environment", sentence, Grade.SAME_ENVIRONMENT)
     if known.python != now.python:
         yield Gap("environment", f"Python was {known.python} and is {now.python}", Grade.BEST_EFFORT)
     changed, gone, new = package_changes(known, now)
@@ -69,6 +72,8 @@ def environment_gaps(known: Environment, now: Environment) -> Iterator[Gap]:
         listed += [f"{name} {before} → none" for name, before in gone.items()]
         count = f"{len(listed)} package{'s' if len(listed) > 1 else ''}"
         yield Gap("environment", f"{count} changed: {_some(listed)}", Grade.BEST_EFFORT)
+    if known.packages == now.packages and known.records and now.records and known.records != now.records:
+        yield Gap("environment", "packages have other files under the same versions", Grade.BEST_EFFORT)
     if new:
         listed = [f"{name} {version}" for name, version in new.items()]
         yield Gap("environment", f"installed since: {_some(listed)}", Grade.SAME_ENVIRONMENT)

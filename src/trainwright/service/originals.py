@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trainwright.core.artifact import Output
@@ -19,6 +19,7 @@ from trainwright.store import runs
 RECORD = "record.json"
 CODE = "code"
 DATA = "data"
+LOCKS = "locks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class _Record:
 
     Attributes:
         data: name → path of the file or folder in the restored folder.
+        locks: name of a locked environment → path of its lock there.
         files: of the code, sorted: whatever else is there by now belongs to nobody.
 
     Beside these it has ``seal``, the digest of all the rest: it holds whatever later versions add to these types.
@@ -57,9 +59,10 @@ class _Record:
     data: Mapping[str, str]
     files: tuple[str, ...]
     started_for: tuple[TriggerEvent, ...] = ()
+    locks: Mapping[str, str] = field(default_factory=dict)
 
 
-def record_text(original: Original, data: Mapping[str, str], files: tuple[str, ...]) -> str:
+def record_text(original: Original, data: Mapping[str, str], locks: Mapping[str, str], files: tuple[str, ...]) -> str:
     """Return the text of ``record.json``; see ``_Record`` for what is in it."""
     view = original.view
     record = _Record(
@@ -72,6 +75,7 @@ def record_text(original: Original, data: Mapping[str, str], files: tuple[str, .
         data=data,
         files=files,
         started_for=original.started_for,
+        locks=locks,
     )
     plain = to_json(record)
     return json.dumps({"seal": digest_of(plain), **plain}, ensure_ascii=False, indent=1) + "\n"
@@ -93,6 +97,9 @@ def take_in(context: Context, folder: Path) -> Original:
     _insist(folder, "its record", found, seal)
     code = context.content.put_files(folder / CODE, record.files)
     _insist(folder, "its code", code.digest, record.fingerprint.code.tree)
+    for name, path in record.locks.items():
+        stored = context.content.put(folder / path)
+        _insist(folder, f"its lock {name}", stored.digest, str(record.fingerprint.environment.locks[name].lock))
     for entry in record.plan.data:
         stored = context.content.put(folder / record.data[entry.name])
         _insist(folder, f"its data {entry.name}", stored.digest, entry.content.digest)
@@ -129,7 +136,7 @@ def _read(text: str) -> tuple[_Record, str, str]:
     plain = json.loads(text)
     seal = str(plain.pop("seal"))
     record = from_json(_Record, plain)
-    if any(".." in path.split("/") or path.startswith("/") for path in record.data.values()):
+    if any(".." in path.split("/") or path.startswith("/") for path in (*record.data.values(), *record.locks.values())):
         raise ValueError("data outside the folder")
     return record, seal, digest_of(plain)
 

@@ -1,16 +1,17 @@
 """Making a run again: what the record gives back, what it does not, and the new run in which nothing is reused."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainwright.core.errors import NotFoundError
 from trainwright.core.fingerprint import CodeState, Environment
 from trainwright.core.reproduction import Gap, Grade, Reproduced, Tolerance, grade_of
 from trainwright.core.run import RunView
 from trainwright.plan.plan import Plan
-from trainwright.service.capture.environment import capture_environment
+from trainwright.service.capture.environment import RECORDS, capture_environment
 from trainwright.service.capture.hardware import capture_hardware
 from trainwright.service.context import Context
+from trainwright.service.environments import restorable
 from trainwright.service.gaps import baseline_gaps, environment_gaps, gaps_of_record, hardware_gaps
 from trainwright.service.lookup import read_run
 from trainwright.service.originals import Original, read_record
@@ -89,10 +90,10 @@ def reproduction(context: Context, original: Original, tolerance: Mapping[str, T
     """
     known, view = original.fingerprint, original.view
     gaps = list(gaps_of_record(view, original.plan, known, original.started_for))
-    gaps += _environment(known.environment)
+    gaps += _environment(context, known.environment)
     gaps += hardware_gaps(known.hardware, capture_hardware(context.backend.nodes()))
     gaps += _baselines(context, original)
-    lost = list(_lost_code(context, known.code))
+    lost = [*_lost_code(context, known.code), *_lost_locks(context, known.environment)]
     for data in original.plan.data:
         gap, there = look_at(context, data)
         if gap is not None:
@@ -101,9 +102,18 @@ def reproduction(context: Context, original: Original, tolerance: Mapping[str, T
     return Reproduction(original, (*lost, *worst_first), tuple(lost), {**original.plan.tolerance, **tolerance})
 
 
-def _environment(known: Environment) -> Iterator[Gap]:
-    """Return what of an environment cannot be had again; of an inherited one, all in which it differs from here."""
-    return environment_gaps(known, capture_environment())
+def _environment(context: Context, known: Environment) -> Iterator[Gap]:
+    """Yield what of an environment cannot be had again; of an inherited one, all in which it differs from here."""
+    if not known.locked:
+        yield from environment_gaps(known, capture_environment(kept=context.home / RECORDS))
+    for sentence in restorable(context, replace(known, locked=True)).gaps:
+        yield Gap("environment", sentence, Grade.BEST_EFFORT)
+
+
+def _lost_locks(context: Context, known: Environment) -> Iterator[Gap]:
+    for lock in known.locks.values():
+        if not lock.is_image and (lock.lock is None or not context.content.has(lock.lock)):
+            yield Gap("environment", f"the lock of {lock.asked.words} is gone from the store", Grade.BEST_EFFORT)
 
 
 def _lost_code(context: Context, code: CodeState) -> Iterator[Gap]:

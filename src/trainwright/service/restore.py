@@ -6,7 +6,7 @@ from pathlib import Path
 from trainwright.core.errors import BackendError, ConflictError
 from trainwright.core.ids import Digest
 from trainwright.service.context import Context
-from trainwright.service.originals import CODE, DATA, RECORD, record_text
+from trainwright.service.originals import CODE, DATA, LOCKS, RECORD, record_text
 from trainwright.service.readme import readme, requirements
 from trainwright.service.reproduce import Reproduction
 
@@ -36,9 +36,13 @@ def restore(context: Context, found: Reproduction, target: Path) -> Path:
     try:
         draft.mkdir(parents=True)
         context.content.export(original.fingerprint.code.tree, draft / CODE)
-        data = {entry.name: _lay_out(context, entry.content.digest, draft, entry.name) for entry in original.plan.data}
+        pinned = {entry.name: entry.content.digest for entry in original.plan.data}
+        data = {name: _lay_out(context, digest, draft, f"{DATA}/{name}") for name, digest in pinned.items()}
+        known = original.fingerprint.environment.locks
+        kept = {name: lock.lock for name, lock in known.items() if lock.lock is not None}
+        locks = {name: _lay_out(context, digest, draft, f"{LOCKS}/{name}") for name, digest in kept.items()}
         files = tuple(path for path, _, _ in context.content.entries(original.fingerprint.code.tree))
-        (draft / RECORD).write_text(record_text(original, data, files), encoding="utf-8")
+        (draft / RECORD).write_text(record_text(original, data, locks, files), encoding="utf-8")
         (draft / "requirements.txt").write_text(requirements(original.fingerprint.environment), encoding="utf-8")
         (draft / "README.md").write_text(readme(found, data), encoding="utf-8")
         draft.rename(target.absolute())
@@ -50,14 +54,14 @@ def restore(context: Context, found: Reproduction, target: Path) -> Path:
     return target / CODE / original.fingerprint.code.folder
 
 
-def _lay_out(context: Context, digest: Digest, draft: Path, name: str) -> str:
-    """Write pinned data to ``data/name``; return the path of the file or folder, whose name belongs to a file."""
-    (draft / DATA).mkdir(exist_ok=True)
-    written = context.content.export(digest, draft / DATA / name)
+def _lay_out(context: Context, digest: Digest, draft: Path, place: str) -> str:
+    """Write stored content below ``place``; return the path of the file or folder: the name of a file is part of it."""
+    (draft / place).parent.mkdir(exist_ok=True)
+    written = context.content.export(digest, draft / place)
     if written.is_dir():
-        return f"{DATA}/{name}"
-    beside = written.rename(draft / f".{name}")
+        return place
+    beside = written.rename(draft / ".beside")
     written.mkdir()
     file = context.content.entries(digest)[0][0]
     beside.rename(written / file)
-    return f"{DATA}/{name}/{file}"
+    return f"{place}/{file}"

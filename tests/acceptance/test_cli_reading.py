@@ -232,7 +232,7 @@ def test_datasets_are_versions_of_content(tw):
     assert "one.csv" in missing.err.split("fix:")[1]
     for name in ("../up", "two words", "a//b"):
         assert tw.run("dataset", "add", name, "one.csv", code=2).err.startswith("error[TW2101]"), name
-    assert "no data source knows ftp:" in tw.run("dataset", "add", "one", "ftp://x/y", code=2).err
+    assert "no data source knows gopher:" in tw.run("dataset", "add", "one", "gopher://x/y", code=2).err
 
 
 def test_models_are_promoted_by_evidence_and_rolled_back(tw):

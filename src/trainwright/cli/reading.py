@@ -31,13 +31,14 @@ def why(address: Address, json: Json = False) -> None:
     from trainwright.cli import output
     from trainwright.cli.session import session
     from trainwright.service.lookup import read_run, split_address
+    from trainwright.service.reproduce import trust_lines
     from trainwright.service.triggers import story_of
     from trainwright.service.why import explain_run, explain_step, story_lines
 
     name, step, _ = split_address(address)
     with session() as app:
         view, plan = read_run(app.context, name)
-        lines = story_lines(*story_of(app.context, view.run.id))
+        lines = (*story_lines(*story_of(app.context, view.run.id)), *trust_lines(app.context, view))
     explanation = explain_step(view, plan, step) if step else explain_run(view, plan, lines)
     if json:
         output.put_json(explanation)

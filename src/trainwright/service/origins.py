@@ -8,6 +8,7 @@ from trainwright.core.artifact import Content, PinnedData
 from trainwright.core.errors import TrainwrightError
 from trainwright.core.quantity import show_bytes
 from trainwright.core.reproduction import Gap, Grade
+from trainwright.service import fetching
 from trainwright.service.context import Context
 from trainwright.service.datasets import locate
 from trainwright.store import datasets
@@ -41,7 +42,7 @@ def look_at(context: Context, data: PinnedData) -> tuple[Gap | None, bool]:
 
 
 def _read_again(context: Context, origin: str) -> Content:
-    return context.content.put(locate(context, origin, context.here))
+    return fetching.store(context.content, locate(context, origin, context.here), origin)[0]
 
 
 def _origin(context: Context, data: PinnedData) -> str:
@@ -62,6 +63,8 @@ def _change(context: Context, origin: str, data: PinnedData) -> str:
         return ""  # a part of it, of another project, or not to be read only for this
     try:
         path = locate(context, origin, context.here)
+        if not isinstance(path, Path):
+            return ""  # a pattern, or somewhere else
         if path.is_dir():
             files = [Path(place, name) for place, _, names in os.walk(path) for name in names]
             same = len(files) == data.content.files and sum(f.stat().st_size for f in files) == data.content.size_bytes

@@ -34,13 +34,14 @@ docs: $(VENV)/.dev ## the site, strictly: a broken link fails
 size: ## the base install in a fresh environment: at most 150 MB and 40 packages
 	$(PYTHON) bench/size.py
 
-bench: $(VENV)/.dev ## every benchmark, quickly; each prints JSON last
+bench: $(VENV)/.dev $(VENV)-dvc/.made ## every benchmark, quickly; each prints JSON last
 	$(BIN)/python bench/startup.py --quick
 	$(BIN)/python bench/step_overhead.py --quick
 	$(BIN)/python bench/step_overhead.py --quick --function --imports pandas
 	$(BIN)/python bench/log_overhead.py --quick
 	$(BIN)/python bench/large_graph.py --quick
 	$(BIN)/python bench/query.py --quick
+	$(BIN)/python bench/dataset.py --quick --dvc $(VENV)-dvc/bin/dvc
 
 crash: $(VENV)/.dev ## kill engine, supervisor and runner at every point; SEEDED=1: three bugs must be found
 	$(BIN)/python tests/crash/run.py $(if $(SEEDED),--seeded)

@@ -190,7 +190,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
     project = ProjectName(settings.project)
     database = open_database(settings.home / "state.db", project, clock.now())
     content_root = settings.home / "content"
-    content = LocalContent(content_root)
+    content = LocalContent(content_root, settings.copy_limit, strict=settings.strict)
     context = Context(
         database=database,
         content=content,
@@ -207,6 +207,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
                 project=settings.project,
                 warm=settings.warm,
                 environments=settings.environments,
+                strict=settings.strict,
             )
         ),
         clock=clock,

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainwright.core.errors import SpecError
+from trainwright.core.quantity import memory_bytes
+
 STATE_FOLDER = ".trainwright"
+
+COPY_LIMIT_BYTES = 10 << 30
 
 WARM = "numpy,pandas,scipy,sklearn,pyarrow"
 """Packages that can be forked after their import."""
@@ -32,6 +37,9 @@ class Settings:
             user's: what others may write is not executed.
         warm: packages that may be imported ahead of the functions that ask for them (TW_WARM, with commas between;
             ``off`` for none); default those of tables and numbers, which can be forked.
+        copy_limit: bytes that one ``tw dataset add`` or ``data:`` entry may copy unasked (TW_COPY_LIMIT, such as 50Gi;
+            ``none`` for any number); default 10 GiB.
+        strict: take no file for unchanged because it looks so (TW_STRICT); default no: ctime gives an edit away.
         debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
     """
 
@@ -43,6 +51,8 @@ class Settings:
     ledger: Path
     environments: Path
     warm: frozenset[str]
+    copy_limit: int | None
+    strict: bool
     debug: bool
 
 
@@ -58,6 +68,8 @@ def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
         ledger=Path(environ.get("TW_MACHINE_DIR") or Path(tempfile.gettempdir()) / "trainwright-machine").absolute(),
         environments=_environments(environ),
         warm=_warm(environ.get("TW_WARM") or WARM),
+        copy_limit=_copy_limit(environ.get("TW_COPY_LIMIT") or ""),
+        strict=environ.get("TW_STRICT", "") not in {"", "0"},
         debug=environ.get("TW_DEBUG", "") not in {"", "0"},
     )
 
@@ -70,6 +82,19 @@ def find_home(here: Path) -> Path:
             return folder / STATE_FOLDER
     repository = next((folder for folder in upwards if (folder / ".git").exists()), here)
     return repository / STATE_FOLDER
+
+
+def _copy_limit(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not text:
+        return COPY_LIMIT_BYTES
+    try:
+        return memory_bytes(text)
+    except ValueError as error:
+        raise SpecError(
+            "TW2131", f"TW_COPY_LIMIT is no size: {text!r}", remedy="write a size such as 50Gi, or none"
+        ) from error
 
 
 def _warm(text: str) -> frozenset[str]:

@@ -119,7 +119,7 @@ def test_a_secret_in_a_uri_goes_nowhere(tw: Shell) -> None:
 
 
 def test_only_what_has_versions_can_be_referred_to(tw: Shell) -> None:
-    said = tw.run("dataset", "add", "x", "data-repo/d", "--reference", code=2)
+    said = tw.run("dataset", "add", "x", "data-repo/d/*", "--reference", code=2)
     assert "error[TW2112]" in said.err
     said = tw.run("dataset", "add", "x", "foo+s3://bucket/x", code=2)
     assert "error[TW2102]: no data source knows foo+s3:" in said.err

@@ -55,7 +55,7 @@ def _mark_first() -> None:
 
 
 def _publish_in_place() -> None:
-    from trainwright.runtime import atomic, blobs
+    from trainwright.runtime import atomic, blobs, staging
 
     def in_place(path: str, data: bytes, flags: int) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o644)
@@ -75,8 +75,8 @@ def _publish_in_place() -> None:
     def complete(draft: str, path: str, data: bytes) -> bool:
         return create(path, data)
 
-    class Unstaged(blobs.Staging):
-        def _small(self, fd: int, source: bytes) -> tuple[int, str]:
+    class Unstaged(staging.Staging):
+        def _copy(self, fd: int, source: bytes, size: int) -> tuple[int, str]:
             from hashlib import sha256
 
             data = os.read(fd, blobs.CHUNK)
@@ -88,4 +88,4 @@ def _publish_in_place() -> None:
             return len(data), digits
 
     atomic.replace, atomic.create, atomic.complete = replace, create, complete
-    blobs.Staging = Unstaged  # type: ignore[misc]
+    staging.Staging = Unstaged  # type: ignore[misc]

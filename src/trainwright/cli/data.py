@@ -28,23 +28,42 @@ def add(
         str, typer.Argument(help="File, folder, pattern, or URI (s3://, https://, git+https://, delta:, …).")
     ],
     reference: Annotated[
-        bool, typer.Option("--reference", help="Pin the version that is kept there; store no bytes here.")
+        bool, typer.Option("--reference", help="Store no bytes: pin the version kept there, or check files before use.")
+    ] = False,
+    copy: Annotated[bool, typer.Option("--copy", help="Store the bytes, however many (see TW_COPY_LIMIT).")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Hash every file again, also those that look unchanged.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Store what is at a path or URI as the next version of a dataset; equal content is no new version."""
     from trainwright.cli import output
     from trainwright.cli.arriving import Arriving
+    from trainwright.cli.progress import Progress
     from trainwright.cli.session import session
+    from trainwright.core.errors import SpecError
     from trainwright.core.quantity import show_bytes
+    from trainwright.ports.content import Intake
     from trainwright.service.datasets import add as add_version
 
-    with session() as app, Arriving() as arriving:
-        version, new = add_version(app.context, name, path, reference=reference, progress=arriving)
+    if reference and copy:
+        raise SpecError("TW2132", "--reference and --copy contradict each other", remedy="give one of them")
+    with session() as app, Arriving() as arriving, Progress() as progress:
+        how = Intake(strict=strict, any_size=copy, reference=reference, progress=progress.told)
+        version, new = add_version(app.context, name, path, how, arriving)
         snapshot = app.context.content.snapshot(version.content.digest)
+        origin = app.context.content.origin(version.content.digest)
     arriving.conclude()
     if json:
-        output.put_json({"address": version.address, "new": new, "version": version, "fetched": arriving.fetched})
+        output.put_json(
+            {
+                "address": version.address,
+                "new": new,
+                "by_reference": None if origin is None else str(origin),
+                "version": version,
+                "fetched": arriving.fetched,
+            }
+        )
         return
     content = version.content
     size = f"{content.files} file(s), {show_bytes(content.size_bytes)}"
@@ -53,6 +72,10 @@ def add(
     output.put(f"{version.address}  {content.digest}  {size}")
     if snapshot is not None:
         output.say("nothing is copied: it is kept, or removed, where it is")
+    elif origin is not None:
+        output.say(f"by reference: nothing was copied, and every run that reads it needs {origin} as it is now")
+    elif reference:
+        output.say("nothing to refer to: its bytes are in the content store already")
     if not new:
         output.say(f"the same content is {version.address} already")
 
@@ -72,13 +95,14 @@ def list_datasets(
         found = versions(app.context, name)
         tags = tags_of(app.context)
         now = app.context.clock.now()
+        origins = {v.address for v in found if app.context.content.origin(v.content.digest)}
     if json:
         output.put_json([{**output.fields(v), "tags": tags.get((v.name, v.version), ())} for v in found])
     elif not found:
         output.say("no datasets yet; add one: tw dataset add NAME PATH")
     else:
         output.table(
-            ("dataset", "tags", "digest", "files", "size", "added", "source"),
+            ("dataset", "tags", "digest", "files", "size", "bytes", "added", "source"),
             [
                 (
                     v.address,
@@ -86,6 +110,7 @@ def list_datasets(
                     v.content.digest[7:19],
                     str(v.content.files),
                     show_bytes(v.content.size_bytes),
+                    "by reference" if v.address in origins else "",
                     output.when(v.added_at, now),
                     v.source,
                 )

@@ -13,13 +13,34 @@ if TYPE_CHECKING:  # every command imports this; what comes from elsewhere is ra
     from trainwright.ports.source import RemoteFiles, Snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """How a file or folder is taken in.
+
+    Attributes:
+        strict: hash every file again, also those that look as they did when they were hashed.
+        any_size: copy more than the limit of the store.
+        reference: record where the bytes are and copy none.
+        progress: called now and then with files and bytes done, and files and bytes in all.
+    """
+
+    strict: bool = False
+    any_size: bool = False
+    reference: bool = False
+    progress: Callable[[int, int, int, int], None] | None = None
+
+
+USUAL = Intake()
+
+
 class ContentStore(Protocol):
     """Keeps files and folders under the digest of their manifest."""
 
-    def put(self, path: Path) -> Content:
-        """Store a file or folder; equal content is stored once.
+    def put(self, path: Path, how: Intake = USUAL) -> Content:
+        """Store a file or folder, or record it by reference; equal content is equal, and stored once.
 
         Raises:
+            DeniedError: TW3511 more than the limit would be copied; nothing was.
             BackendError: unreadable, changed while it was read, holds a link that leads outside, or no space left.
         """
         ...
@@ -34,6 +55,10 @@ class ContentStore(Protocol):
 
     def has(self, digest: Digest) -> bool:
         """Tell whether the manifest and every blob it names are there, by name and size."""
+        ...
+
+    def origin(self, digest: Digest) -> Path | None:
+        """Return where content by reference is read; None for what is in the store."""
         ...
 
     def verify(self, digest: Digest) -> bool:
@@ -145,7 +170,7 @@ class Flaw:
 
     Attributes:
         kind: ``blob`` (damaged), ``missing`` (a blob), ``manifest`` (damaged), ``tree`` (a working copy that was
-            changed) or ``draft`` (a leftover).
+            changed), ``draft`` (a leftover) or ``reference`` (what was added by reference changed or is gone).
         path: of it.
         digests: of the content that needs it.
     """

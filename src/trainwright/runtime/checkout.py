@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-from trainwright.runtime import atomic, blobs, content, disk, plainjson
+from trainwright.runtime import atomic, blobs, content, disk, index, plainjson
 from trainwright.runtime import lock as locks
 from trainwright.runtime.errors import ContentError
 from trainwright.runtime.manifest import SNAPSHOT, hex_of
@@ -21,24 +21,31 @@ if TYPE_CHECKING:
     from trainwright.runtime.manifest import Manifest
 
 
-def checkout(root: str, digest: str, fetch: Callable[[str], None] | None = None) -> str:
+def checkout(root: str, digest: str, fetch: Callable[[str], None] | None = None, *, strict: bool = False) -> str:
     """Return a read-only copy of the content: the folder, or the file itself.
 
-    Safe to call at once from many processes; the copy is shared by all.
+    Safe to call at once from many processes; the copy is shared by all. Of content by reference there is no copy: the
+    path itself is returned once it was checked, every byte of it when ``strict``.
 
     Args:
         root: of the store.
         digest: of the content.
         fetch: fills an empty folder with what a snapshot stands for; without it there is no copy of one.
+        strict: hash all data by reference, not only what looks different.
 
     Raises:
-        ContentError: no such content, a blob is missing or altered, or no space is left.
+        ContentError: no such content, a blob is missing or altered, what was added by reference is not what it was, or
+            no space is left.
     """
     root = os.path.abspath(root)
     kept = content.read_manifest(root, digest)
     tree = os.path.join(root, "trees", hex_of(digest))
     files = os.path.join(tree, "files")
     if not is_intact(tree):
+        if os.path.exists(index.of_origin(root, digest)):
+            from trainwright.runtime import origins
+
+            return origins.check(root, digest, strict=strict)
         with locks.shared(root):
             _make(root, kept, tree, fetch)
     return os.path.join(files, kept.entries[0].path) if kept.kind == "file" else files

@@ -1,7 +1,8 @@
 """The local content store: files and folders under the digest of their manifest.
 
 ``blobs/ab/<sha256>`` holds bytes, ``manifests/ab/<sha256>`` what belongs together, ``trees/`` read-only working copies
-(see ``checkout``), ``verified/`` what needs no reading again (see ``stamps``), ``tmp/`` what is under way,
+(see ``checkout``), ``verified/`` what needs no reading again (see ``stamps``), ``index/`` what paths looked like when
+they were hashed, ``origins/`` where content by reference is (see ``index``), ``tmp/`` what is under way,
 ``quarantine/`` what was found damaged. A manifest is written last, after all its blobs are durable, so content is there
 whole or not at all. Its mtime says when it was last stored: until ``sweep.YOUNG_S`` later nobody has to name it.
 """
@@ -10,16 +11,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from hashlib import sha256
 
-from trainwright.runtime import atomic, blobs, lock, manifest, stamps
+from trainwright.runtime import atomic, blobs, index, intake, lock, manifest, staging, stamps, walk
 from trainwright.runtime.errors import ContentError
+from trainwright.runtime.intake import PLAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from trainwright.runtime.index import Index
+    from trainwright.runtime.intake import Taken, Wish
     from trainwright.runtime.manifest import Entry, Manifest
+    from trainwright.runtime.walk import Found
 
 
 class Stored:
@@ -39,7 +45,7 @@ class Stored:
         self.size_bytes = size_bytes
 
 
-def put(root: str, path: str) -> Stored:
+def put(root: str, path: str, wish: Wish = PLAIN) -> Stored:
     """Store a file or folder; equal content is stored once.
 
     Names, bytes and the executable bit count; times, owners, other modes, empty folders and order do not.
@@ -47,14 +53,11 @@ def put(root: str, path: str) -> Stored:
     Raises:
         ContentError: missing, unreadable, changed while it was read, a special file, a link that leads outside, a name
             that is not UTF-8, or no space left.
+        TooMuch: more than the wish allows would be copied; nothing was.
     """
-    shown = os.path.abspath(path)
-    real = os.path.realpath(os.fsencode(shown))
-    if os.path.isdir(real):
-        return _store(root, "folder", _walk(real, real, b"", (real,)))
-    if not os.path.exists(real):
-        raise ContentError(f"{path} does not exist", "check the path")
-    return _store(root, "file", {os.path.basename(os.fsencode(shown)): real})
+    at_ns = time.time_ns()
+    kind, found = walk.find(path)
+    return _store(root, kind, found, wish, (os.path.abspath(path), at_ns))
 
 
 def put_files(root: str, base: str, relative_paths: Iterable[str]) -> Stored:
@@ -63,17 +66,7 @@ def put_files(root: str, base: str, relative_paths: Iterable[str]) -> Stored:
     Raises:
         ContentError: as :func:`put`, and for a path that leads out of ``base``.
     """
-    top = os.path.realpath(os.fsencode(base))
-    found: dict[bytes, bytes] = {}
-    for path in relative_paths:
-        manifest.refuse_path(path)
-        name = os.fsencode(path)
-        real = _resolve(top, os.path.join(top, name))
-        if os.path.isdir(real):
-            found.update(_walk(top, real, name + b"/", (real,)))
-        else:
-            found[name] = real
-    return _store(root, "folder", found)
+    return _store(root, "folder", walk.choose(base, relative_paths), PLAIN, ("", 0))
 
 
 def put_part(root: str, digest: str, paths: Iterable[str]) -> Stored:
@@ -89,6 +82,11 @@ def put_part(root: str, digest: str, paths: Iterable[str]) -> Stored:
         part = manifest.Manifest(kept.kind, [entry for entry in kept.entries if entry.path in wanted])
         if len(part.entries) != len(wanted):
             raise ContentError(f"some of the {len(wanted)} files are not in {digest}", "name files that are in it")
+        if index.note_of(root, digest) and not all(blobs.has(root, e.sha256, e.size) for e in part.entries):
+            raise ContentError(
+                f"{digest} is by reference, and a part of it needs the bytes in the store",
+                "store them: tw dataset add NAME PATH --copy",
+            )
         text = part.text()
         found = "sha256:" + sha256(text).hexdigest()
         _write_manifest(root, found, text)
@@ -113,14 +111,18 @@ def read_manifest(root: str, digest: str) -> Manifest:
 
 
 def has(root: str, digest: str) -> bool:
-    """Tell whether the manifest and every blob it names are there, by name and size."""
+    """Tell whether the manifest and every file it names are there, by name and size: in the store, or by reference."""
     if not os.path.exists(manifest_file(root, digest)):
         return False
-    return all(blobs.has(root, e.sha256, e.size) for e in read_manifest(root, digest).entries)
+    missing = [e for e in read_manifest(root, digest).entries if not blobs.has(root, e.sha256, e.size)]
+    note = index.note_of(root, digest) if missing else None
+    if note is None:
+        return not missing
+    return all(index.is_there(note, e) for e in missing)
 
 
 def read(root: str, digest: str, name: str) -> bytes:
-    """Return the verified bytes of a stored file, or of the file ``name`` at the top of a stored folder.
+    """Return the verified bytes of a stored file, or of the file ``name`` in a stored folder.
 
     Raises:
         ContentError: no such content, no such file in it, or a blob is missing or altered.
@@ -131,8 +133,11 @@ def read(root: str, digest: str, name: str) -> bytes:
     entry = next((e for e in kept.entries if kept.kind == "file" or e.path == name), None)
     if entry is None:
         raise ContentError(f"the folder has no {name}", f"write a file, or a folder with {name} in it")
+    place = blobs.blob(root, entry.sha256)
+    if not os.path.exists(place):
+        place = _original(index.note_of(root, digest), entry) or place
     try:
-        with open(blobs.blob(root, entry.sha256), "rb") as file:
+        with open(os.fsencode(place), "rb") as file:
             data = file.read()
     except OSError as error:
         raise ContentError(f"{entry.path} is missing in the store", "run the step again") from error
@@ -156,7 +161,7 @@ def export(root: str, digest: str, target: str) -> str:
     draft = os.path.join(os.path.dirname(target), "." + atomic.unique() + ".part")
     try:
         blobs.make_folders(draft)
-        lay_out(root, content.entries, draft, frozen=False)
+        lay_out(root, content.entries, draft, frozen=False, note=index.note_of(root, digest))
         single = content.kind == "file"
         os.rename(os.path.join(draft, content.entries[0].path) if single else draft, target)
     except OSError as error:
@@ -166,8 +171,10 @@ def export(root: str, digest: str, target: str) -> str:
     return target
 
 
-def lay_out(root: str, entries: Sequence[Entry], folder: str, *, frozen: bool) -> None:
+def lay_out(root: str, entries: Sequence[Entry], folder: str, *, frozen: bool, note: Index | None = None) -> None:
     """Write verified copies of ``entries`` below an existing folder; frozen ones are read-only.
+
+    With a note, what is not in the store is copied from where it is.
 
     Raises:
         ContentError: a blob is missing or altered, or no space is left.
@@ -181,7 +188,11 @@ def lay_out(root: str, entries: Sequence[Entry], folder: str, *, frozen: bool) -
                 made.add(parent)
         writable = 0 if frozen else 0o200
         mode = (0o555 if entry.executable else 0o444) | writable
-        blobs.copy_out(root, entry, os.path.join(top, entry.path.encode()), mode)
+        blobs.copy_out(root, entry, os.path.join(top, entry.path.encode()), mode, _original(note, entry))
+
+
+def _original(note: Index | None, entry: Entry) -> str:
+    return "" if note is None else index.path_of(note, entry)
 
 
 def manifest_file(root: str, digest: str) -> str:
@@ -194,22 +205,38 @@ def manifest_file(root: str, digest: str) -> str:
     return os.path.join(root, "manifests", digits[:2], digits)
 
 
-def _store(root: str, kind: str, files: dict[bytes, bytes]) -> Stored:
+def _store(root: str, kind: str, found: list[Found], wish: Wish, seen: tuple[str, int]) -> Stored:
+    """Store files.
+
+    Args:
+        root: of the store.
+        kind: ``file`` or ``folder``.
+        found: what is there.
+        wish: how it is to be taken in.
+        seen: absolute path that was asked for, and when it was first looked at.
+    """
     root = os.path.abspath(root)
-    names = {name: _utf8(name) for name in files}
+    path, at_ns = seen
     with lock.shared(root):  # from the first look for a blob to the manifest that names it
-        entries, large = _store_blobs(root, names, files)
-        content = manifest.Manifest(kind, entries)
-        text = content.text()
-        digest = "sha256:" + sha256(text).hexdigest()
-        _write_manifest(root, digest, text)
+        known = intake.known(root, path, found, wish, stored=True)
+        if known.digest and _is_named(root, known.digest):
+            return Stored(known.digest, len(found), sum(one.facts[0] for one in found))
+        sure = known.digits
+        unknown = [one for one in found if one.name not in sure] if len(sure) < len(found) else []
+        intake.refuse_too_much(root, unknown, wish.limit)
+        taken, large = _store_blobs(root, found, sure, wish)
+        stored = put_manifest(root, manifest.Manifest(kind, taken.entries()))
         if large:
-            stamps.note_written(root, digest[7:], large)
-    return Stored(digest, len(entries), content.size_bytes)
+            stamps.note_written(root, stored.digest[7:], large)
+        note = index.of_origin(root, stored.digest)
+        if os.path.exists(note):  # it can be read here now
+            blobs.remove(note)
+    remember(root, (path, kind, stored.digest), taken, at_ns, wish)
+    return stored
 
 
 def put_manifest(root: str, whole: Manifest) -> Stored:
-    """Store a manifest whose blobs are all there; who calls holds the lock since it first looked for one of them.
+    """Store a manifest whose bytes can be read; who calls holds the lock since it first looked for one of them.
 
     Raises:
         ContentError: no space left.
@@ -220,20 +247,45 @@ def put_manifest(root: str, whole: Manifest) -> Stored:
     return Stored(digest, len(whole.entries), whole.size_bytes)
 
 
-def _store_blobs(
-    root: str, names: dict[bytes, str], files: dict[bytes, bytes]
-) -> tuple[list[Entry], dict[str, tuple[int, int, int]]]:
-    """Return the entries, and what the large blobs looked like after the last byte."""
-    staging = blobs.Staging(root)
+def digest_of(whole: Manifest) -> str:
+    """Return the digest that names a manifest."""
+    return "sha256:" + sha256(whole.text()).hexdigest()
+
+
+def remember(root: str, about: tuple[str, str, str], taken: Taken, at_ns: int, wish: Wish) -> None:
+    """Note what the files looked like, so that unchanged ones are not read the next time; losing it costs no more.
+
+    Args:
+        root: of the store.
+        about: absolute path that was asked for, kind, digest.
+        taken: the files.
+        at_ns: when they were first looked at.
+        wish: whether that is wanted.
+    """
+    if not wish.remembered:
+        return
+    file = index.of_path(root, about[0])
+    if not taken.hashed and index.digest_in(file) == about[2]:
+        return
     try:
-        entries = []
-        for name, real in sorted(files.items()):
-            size, digits, executable = staging.add(real)
-            entries.append(manifest.Entry(names[name], size, digits, executable=executable))
-        staging.publish()
+        index.write(file, about, taken.rows, at_ns, durable=False)
+    except OSError:
+        return
+
+
+def _store_blobs(
+    root: str, found: list[Found], sure: dict[str, str], wish: Wish
+) -> tuple[Taken, dict[str, tuple[int, int, int]]]:
+    """Return what the files are, and what the large blobs looked like after the last byte."""
+    if len(sure) == len(found):
+        return intake.hash_all(found, sure, staging.hash_only, wish.progress), {}
+    arriving = staging.Staging(root, many=len(found) - len(sure) >= staging.MANY)
+    try:
+        taken = intake.hash_all(found, sure, arriving.add, wish.progress)
+        arriving.publish()
     finally:
-        staging.discard()
-    return entries, staging.large
+        arriving.discard()
+    return taken, arriving.large
 
 
 def _write_manifest(root: str, digest: str, text: bytes) -> None:
@@ -249,6 +301,14 @@ def _write_manifest(root: str, digest: str, text: bytes) -> None:
         raise blobs.refusal(error, root, "the manifest", len(text)) from error
 
 
+def _is_named(root: str, digest: str) -> bool:
+    """Tell whether content that is all here has its manifest, young again, and no note that it is elsewhere."""
+    name = manifest_file(root, digest)
+    if os.path.exists(index.of_origin(root, digest)) or not os.path.exists(name):
+        return False
+    return os.path.getsize(name) > 0 and _touch(name)
+
+
 def _touch(name: str) -> bool:
     """Make a manifest young again; tell whether we may."""
     try:
@@ -256,45 +316,3 @@ def _touch(name: str) -> bool:
     except OSError:  # another user's: written anew
         return False
     return True
-
-
-def _walk(top: bytes, folder: bytes, prefix: bytes, above: tuple[bytes, ...]) -> dict[bytes, bytes]:
-    """Return relative name → real path of every file below ``folder``.
-
-    Args:
-        top: nothing may lead out of it.
-        folder: real path.
-        prefix: what its names are called inside, with a slash at the end.
-        above: real paths of the folders we are in, to notice a link that leads back.
-    """
-    found: dict[bytes, bytes] = {}
-    try:
-        items = list(os.scandir(folder))
-    except OSError as error:
-        raise ContentError(f"{blobs.show(folder)} cannot be read: {error.strerror}", "make it readable") from error
-    for item in items:
-        real = _resolve(top, item.path) if item.is_symlink() else item.path
-        if not os.path.isdir(real):
-            found[prefix + item.name] = real
-        elif real in above:
-            raise ContentError(f"{blobs.show(item.path)} is a link to a folder it is in", "remove the link")
-        else:
-            found.update(_walk(top, real, prefix + item.name + b"/", (*above, real)))
-    return found
-
-
-def _resolve(top: bytes, path: bytes) -> bytes:
-    """Follow links as long as they stay inside ``top``."""
-    real = os.path.realpath(path)
-    if real != top and not real.startswith(top.rstrip(b"/") + b"/"):
-        raise ContentError(f"{blobs.show(path)} leads out of {blobs.show(top)}", "copy the file in, or leave it out")
-    if not os.path.exists(real):
-        raise ContentError(f"{blobs.show(path)} does not exist or leads nowhere", "remove it or leave it out")
-    return real
-
-
-def _utf8(name: bytes) -> str:
-    try:
-        return name.decode()
-    except UnicodeDecodeError as error:
-        raise ContentError(f"the name {blobs.show(name)} is not UTF-8", "rename the file") from error

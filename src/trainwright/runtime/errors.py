@@ -17,6 +17,21 @@ class ContentError(Exception):
         self.remedy = remedy
 
 
+class TooMuch(ContentError):  # noqa: N818 - a limit, not a failure
+    """More would be copied than somebody said may be.
+
+    Attributes:
+        size_bytes, files: what would be copied.
+        limit_bytes: what may be.
+    """
+
+    def __init__(self, size_bytes: int, files: int, limit_bytes: int) -> None:
+        super().__init__(f"{size_bytes} bytes would be copied, {limit_bytes} may be", "leave them where they are")
+        self.size_bytes = size_bytes
+        self.files = files
+        self.limit_bytes = limit_bytes
+
+
 class ParamConflict(ValueError):  # noqa: N818 - a script catches it by this name
     """A fact was noted with another value than it has.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 
-from trainwright.runtime import atomic, blobs, checkout, content, disk, lock, sweep
+from trainwright.runtime import atomic, blobs, checkout, content, disk, index, lock, sweep
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 BLOB, MISSING, MANIFEST, TREE, DRAFT = "blob", "missing", "manifest", "tree", "draft"
+REFERENCE = "reference"
 
 
 class Flaw:
@@ -25,7 +26,8 @@ class Flaw:
 
     Attributes:
         kind: ``blob`` (damaged), ``missing`` (a blob), ``manifest`` (unreadable), ``tree`` (a working copy that does
-            not match its stamp) or ``draft`` (a leftover).
+            not match its stamp), ``draft`` (a leftover) or ``reference`` (data by reference that changed or
+            is gone).
         path: of it.
         digests: of the manifests that need it.
     """
@@ -93,6 +95,7 @@ class _Inspection:
         self._deep = deep
         self._sizes: dict[str, int] = {}  # sha256 -> bytes, as manifests say
         self._users: dict[str, list[str]] = {}  # sha256 -> digests of those manifests
+        self._elsewhere: set[str] = set()  # digests of content by reference
 
     def flaws(self, before_s: float) -> list[Flaw]:
         found = [*self._manifests(), *self._blobs(), *self._trees()]
@@ -109,17 +112,33 @@ class _Inspection:
             except ContentError:
                 yield Flaw(MANIFEST, path, (digest,))
                 continue
+            if os.path.exists(index.of_origin(self._root, digest)):
+                self._elsewhere.add(digest)
+                yield from self._reference(digest)
             for entry in entries:
                 self._sizes[entry.sha256] = entry.size
                 users = self._users.setdefault(entry.sha256, [])
                 if not users or users[-1] != digest:
                     users.append(digest)
 
+    def _reference(self, digest: str) -> Iterator[Flaw]:
+        """Compare what is somewhere else with its note; what looks different, or all when deep, is hashed."""
+        from trainwright.runtime import origins
+
+        try:
+            origins.check(self._root, digest, strict=self._deep)
+        except origins.Altered as error:
+            yield Flaw(REFERENCE, error.path, (digest,))
+        except ContentError:
+            yield Flaw(REFERENCE, index.of_origin(self._root, digest), (digest,))
+
     def _blobs(self) -> Iterator[Flaw]:
         for digits, size in self._sizes.items():
             path = blobs.blob(self._root, digits)
             if not os.path.exists(path):
-                yield Flaw(MISSING, path, tuple(self._users[digits]))
+                users = tuple(user for user in self._users[digits] if user not in self._elsewhere)
+                if users:
+                    yield Flaw(MISSING, path, users)
             elif os.path.getsize(path) != size or (self._deep and hash_of(path) != digits):
                 yield Flaw(BLOB, path, tuple(self._users[digits]))
         if self._deep:

@@ -54,7 +54,7 @@ class Manifest:
     def __init__(self, kind: str, entries: Iterable[Entry] = (), facts: Mapping[str, str] | None = None) -> None:
         self.kind = kind
         self.facts = dict(facts or {})
-        self.entries = tuple(sorted(entries, key=lambda e: e.path.encode()))
+        self.entries = tuple(sorted(entries, key=lambda e: e.path))  # code points sort as UTF-8 does
 
     @property
     def size_bytes(self) -> int:
@@ -66,7 +66,8 @@ class Manifest:
         lines = [_HEADER + self.kind]
         if self.kind == SNAPSHOT:
             lines.append(plainjson.dumps(dict(sorted(self.facts.items()))))
-        lines += [plainjson.dumps([e.path, e.size, e.sha256, "x" if e.executable else "-"]) for e in self.entries]
+        quote = plainjson.quote  # by hand: there may be a million
+        lines += [f'[{quote(e.path)},{e.size},"{e.sha256}","{"x" if e.executable else "-"}"]' for e in self.entries]
         return ("\n".join(lines) + "\n").encode()
 
 

@@ -71,6 +71,11 @@ def dumps(value: object) -> str:
     raise TypeError(type(value).__name__ + " has no JSON form")
 
 
+def quote(text: str) -> str:
+    """Return the JSON of a text."""
+    return _QUOTE(text)
+
+
 def number(value: float) -> float | str:
     """Return ``value``, or ``"NaN"``, ``"Infinity"``, ``"-Infinity"`` when JSON has no number for it."""
     if value != value:  # noqa: PLR0124 - only NaN differs from itself

@@ -151,7 +151,8 @@ class _Attempt:
             return Outcome("stopped", self._why())
         try:
             fetch = bringing.fetching(self._folder, self._order, self._env, self._is_stopped)
-            places = workspace.prepare(self._folder, self._job, self._order["store"], fetch)
+            strict = "strict" in self._order
+            places = workspace.prepare(self._folder, self._job, self._order["store"], fetch, strict=strict)
             obstacle = self._take_environment(places) if self._job.get("environment") else None
             if obstacle is not None:
                 return obstacle
@@ -279,8 +280,7 @@ class _Attempt:
                     "size_bytes": stored.size_bytes,
                 }
         except (ContentError, OSError) as error:
-            outcome.cause = "not-published"
-            outcome.message = explain(error)
+            outcome.cause, outcome.message = "not-published", explain(error)
             return
         outcome.outputs = published
 

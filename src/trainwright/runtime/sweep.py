@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from trainwright.runtime import atomic, content, disk, lock
+from trainwright.runtime import atomic, content, disk, index, lock
 from trainwright.runtime.errors import ContentError
 
 TYPE_CHECKING = False
@@ -142,6 +142,17 @@ class _Sweeping:
         for path in files(self._root, "verified"):
             if os.path.basename(path) not in staying and not self._dry_run:
                 disk.remove(path)
+        for path in files(self._root, "origins"):  # says only where somebody's own files are
+            if os.path.basename(path) not in staying and not self._dry_run:
+                disk.remove(path)
+        folder = os.path.join(self._root, "index")
+        for path in [os.path.join(folder, name) for name in disk.names(folder)]:
+            if (
+                not self._dry_run
+                and index.digest_in(path)[7:] not in staying
+                and disk.changed_at(path) < self._before_s
+            ):
+                disk.remove(path)
 
     def _remove(self, path: str, tally: disk.Tally) -> None:
         tally.add(disk.size_of(path))
@@ -177,5 +188,6 @@ def drafts(root: str, before_s: float) -> list[str]:
     """Return what killed processes left behind before that instant (seconds since the epoch)."""
     folder = os.path.join(root, "tmp")
     found = [os.path.join(folder, name) for name in disk.names(folder)]
-    found += [path for path in files(root, "manifests") if path.endswith(".tmp")]
+    for kind in ("manifests", "origins"):
+        found += [path for path in files(root, kind) if path.endswith(".tmp")]
     return [path for path in found if disk.changed_at(path) < before_s]

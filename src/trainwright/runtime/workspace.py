@@ -44,7 +44,9 @@ class Workspace:
         self.snapshots = snapshots or {}
 
 
-def prepare(folder: str, job: dict[str, Any], store: str, fetch: Fetch | None = None) -> Workspace:
+def prepare(
+    folder: str, job: dict[str, Any], store: str, fetch: Fetch | None = None, *, strict: bool = False
+) -> Workspace:
     """Make the folders of an attempt and bring in what it reads.
 
     Args:
@@ -52,6 +54,7 @@ def prepare(folder: str, job: dict[str, Any], store: str, fetch: Fetch | None = 
         job: JSON of ``core.job.JobSpec``.
         store: root of the content store.
         fetch: brings a foreign snapshot into an empty folder; None when there is none among the inputs.
+        strict: hash all data by reference, not only what looks different.
 
     Raises:
         ContentError: an input or the code is missing or altered, or a snapshot is gone.
@@ -74,7 +77,7 @@ def prepare(folder: str, job: dict[str, Any], store: str, fetch: Fetch | None = 
         else:
             from trainwright.runtime.checkout import checkout
 
-            path = checkout(store, item["content"]["digest"])
+            path = checkout(store, item["content"]["digest"], strict=strict)
         if path.startswith("/"):
             os.symlink(path, os.path.join(folder, "inputs", name))
         inputs[name] = path

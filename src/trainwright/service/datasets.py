@@ -9,6 +9,7 @@ from trainwright.core.artifact import Content, DatasetVersion, PinnedData
 from trainwright.core.dataset import LATEST, PREVIOUS, RemovedVersion
 from trainwright.core.errors import NotFoundError, SpecError, TrainwrightError
 from trainwright.core.uri import refuse_secrets
+from trainwright.ports.content import USUAL, Intake
 from trainwright.service import slices
 from trainwright.service.context import Context
 from trainwright.service.nearest import did_you_mean
@@ -22,12 +23,7 @@ if TYPE_CHECKING:
 
 
 def add(
-    context: Context,
-    name: str,
-    uri: str,
-    *,
-    reference: bool = False,
-    progress: "Progress | None" = None,
+    context: Context, name: str, uri: str, how: Intake = USUAL, progress: "Progress | None" = None
 ) -> tuple[DatasetVersion, bool]:
     """Store what is behind ``uri`` as the next version; tell whether it is new.
 
@@ -37,10 +33,11 @@ def add(
         context: of the project.
         name: of the dataset.
         uri: of a file, folder, pattern, object store, or something with versions of its own.
-        reference: pin the version that the other side has, instead of storing the bytes.
+        how: whether bytes are stored or referred to, and what is hashed again.
         progress: told of each remote file.
 
     Raises:
+        DeniedError: more would be copied than may be unasked.
         SpecError: the name cannot be a dataset's, or the URI's scheme is unknown.
         NotFoundError: nothing is behind the URI.
         BackendError: it cannot be read or stored.
@@ -52,8 +49,8 @@ def add(
             why="a name has letters, digits, - and _, and / between its parts",
             remedy="choose a name such as digits or ads/clicks",
         )
-    located = locate(context, uri, context.here, reference=reference)
-    content, source = _store(context, located, uri, reference=reference, progress=progress)
+    located = locate(context, uri, context.here, reference=how.reference)
+    content, source = _store(context, located, uri, how, progress)
     while True:
         try:
             with context.database.writing() as rows:
@@ -99,6 +96,7 @@ def pin(context: Context, asked: Mapping[str, str], folder: Path, where: Mapping
     Raises:
         NotFoundError: an entry leads nowhere.
         SpecError: an entry is none of the known forms.
+        DeniedError: an entry is so large that nobody copies it unasked.
         BackendError: content cannot be read or stored.
     """
     return tuple(_pin(context, name, asked[name], folder, where.get(name, "")) for name in sorted(asked))
@@ -142,15 +140,15 @@ def _pin(context: Context, name: str, asked: str, folder: Path, where: str) -> P
 
 
 def _store(
-    context: Context, located: "Located", asked: str, *, reference: bool = False, progress: "Progress | None" = None
+    context: Context, located: "Located", asked: str, how: Intake = USUAL, progress: "Progress | None" = None
 ) -> tuple[Content, str]:
     """Return the content of what a source found, and what stands for its origin in the record."""
-    if isinstance(located, Path) and not reference:
-        return context.content.put(located), asked if "://" in asked else str(located)
+    if isinstance(located, Path):
+        return context.content.put(located, how), asked if "://" in asked else str(located)
     from trainwright.service import fetching  # noqa: PLC0415 - a path, which most data is, needs none of it
 
     told = progress or fetching.SILENT
-    return fetching.store(context.content, located, asked, reference=reference, progress=told)
+    return fetching.store(context.content, located, asked, reference=how.reference, progress=told)
 
 
 def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:

@@ -54,6 +54,9 @@ def _content(task: _Task) -> Iterator[Finding]:
         context.content.mend(flaws, in_use)
     damaged = [flaw for flaw in flaws if flaw.kind in {"blob", "missing", "manifest"}]
     yield _damage(task, damaged, needed_by)
+    elsewhere = [flaw for flaw in flaws if flaw.kind == "reference"]
+    if elsewhere:
+        yield _changed_elsewhere(elsewhere, needed_by)
     trees = [flaw for flaw in flaws if flaw.kind == "tree"]
     if trees:
         busy = sum(flaw.digests[0] in in_use for flaw in trees)
@@ -81,6 +84,22 @@ def _damage(task: _Task, damaged: list[Flaw], needed_by: Mapping[Digest, list[st
     first = "" if task.repair or counted["missing"] == len(damaged) else f"{_REPAIR}, then "
     remedy = f"{first}store them again: tw dataset add NAME PATH for datasets, tw run FILE for the rest"
     return Finding("content", ok=False, words=f"{words}; needed by {shown}", remedy=remedy, addresses=tuple(addresses))
+
+
+def _changed_elsewhere(flaws: list[Flaw], needed_by: Mapping[Digest, list[str]]) -> Finding:
+    """Say which data by reference is not what was added; only its owner can mend that."""
+    addresses = sorted({address for flaw in flaws for digest in flaw.digests for address in needed_by.get(digest, ())})
+    paths = sorted({str(flaw.path) for flaw in flaws})
+    shown = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if paths[_SHOWN:] else "")
+    return Finding(
+        "references",
+        ok=False,
+        words=f"data by reference changed or is gone: {shown}"
+        + (f"; needed by {', '.join(addresses)}" * bool(addresses)),
+        remedy="bring back what was there, or add it again: tw dataset add NAME PATH --reference",
+        needed=bool(addresses),
+        addresses=tuple(addresses),
+    )
 
 
 def _attempts(task: _Task) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import Digest
 from trainwright.plugins.stores.local import LocalContent
-from trainwright.runtime import atomic, blobs, content, manifest
+from trainwright.runtime import atomic, blobs, content, manifest, staging
 from trainwright.runtime.checkout import checkout
 from trainwright.runtime.errors import ContentError
 
@@ -153,14 +153,15 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = lay(tmp_path, {"log": b"x"}) / "log"
-    honest = blobs._chunks
+    honest = staging.whole
 
-    def growing(fd: int, source: bytes, size: int = 0):
-        yield from honest(fd, source)
+    def growing(fd: int, source: bytes, size: int) -> bytes:
+        data = honest(fd, source, size)
         with path.open("ab") as file:
             file.write(b"more")
+        return data
 
-    monkeypatch.setattr(blobs, "_chunks", growing)
+    monkeypatch.setattr(staging, "whole", growing)
     with pytest.raises(ContentError, match="changed while it was read"):
         content.put(store, str(path))
 

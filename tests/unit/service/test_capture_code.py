@@ -11,6 +11,7 @@ from trainwright.core.artifact import Content
 from trainwright.core.errors import SpecError
 from trainwright.core.fingerprint import CodeState
 from trainwright.core.ids import Digest
+from trainwright.ports.content import USUAL, Intake
 from trainwright.service.capture.code import SizeLimit, capture_code
 
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -29,7 +30,10 @@ class HashingContent:
         digest = hashlib.sha256(repr(self.files).encode()).hexdigest()
         return Content(Digest(f"sha256:{digest}"), len(paths), sum(map(len, self.files.values())))
 
-    def put(self, path: Path) -> Content:
+    def put(self, path: Path, how: Intake = USUAL) -> Content:
+        raise NotImplementedError
+
+    def origin(self, digest: Digest) -> Path | None:
         raise NotImplementedError
 
     def has(self, digest: Digest) -> bool:

@@ -8,19 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainwright.core.artifact import Content
-from trainwright.core.errors import BackendError, NotFoundError
+from trainwright.core.errors import BackendError, DeniedError, NotFoundError
 from trainwright.core.ids import Digest
+from trainwright.core.quantity import show_bytes
 from trainwright.ports.content import (
+    USUAL,
     Amount,
     ContentStore,
     Flaw,
+    Intake,
     SupportsArrivals,
     SupportsParts,
     SupportsUpkeep,
     Swept,
 )
-from trainwright.runtime import blobs, content, disk
-from trainwright.runtime.errors import ContentError
+from trainwright.runtime import blobs, content, disk, index, walk
+from trainwright.runtime.errors import ContentError, TooMuch
+from trainwright.runtime.intake import Wish
 from trainwright.runtime.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -30,13 +34,31 @@ if TYPE_CHECKING:
 class LocalContent:
     """See ``ports.content.ContentStore``."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = str(root)
+    def __init__(self, root: Path, copy_limit: int | None = None, *, strict: bool = False) -> None:
+        """Open the store.
 
-    def put(self, path: Path) -> Content:
+        Args:
+            root: of it; made when something is stored.
+            copy_limit: bytes that one ``put`` may copy unasked; None for any number.
+            strict: hash everything on every ``put``, whatever is remembered.
+        """
+        self._root = str(root)
+        self._copy_limit = copy_limit
+        self._strict = strict
+        self._originals: dict[str, tuple[str, tuple[int, int, int, int, int]]] | None = None
+
+    def put(self, path: Path, how: Intake = USUAL) -> Content:
         """See ``ContentStore.put``."""
+        limit = None if how.any_size else self._copy_limit
+        wish = Wish(remembered=True, strict=how.strict or self._strict, limit=limit, progress=how.progress)
         try:
-            return _told(content.put(self._root, str(path)))
+            if how.reference:
+                from trainwright.runtime import origins  # few ask for it
+
+                return _told(origins.put(self._root, str(path), wish))
+            return _told(content.put(self._root, str(path), wish))
+        except TooMuch as error:
+            raise _too_much(error, path) from error
         except ContentError as error:
             raise _failure(error) from error
 
@@ -57,8 +79,8 @@ class LocalContent:
 
     def place(self, sha256: str) -> Path:
         """See ``SupportsParts.place``."""
-        path = Path(blobs.blob(self._root, sha256))
-        if not path.is_file():
+        path = self._place(sha256)
+        if path is None:
             raise NotFoundError("TW4101", f"there is no file {sha256} in {self._root}", remedy="tw doctor")
         return path
 
@@ -103,6 +125,16 @@ class LocalContent:
         except ContentError:  # the manifest itself was altered, or this is no digest
             return False
 
+    def origin(self, digest: Digest) -> Path | None:
+        """See ``ContentStore.origin``."""
+        try:
+            if not Path(index.of_origin(self._root, digest)).exists():
+                return None
+        except ContentError:  # no digest
+            return None
+        note = index.read(index.of_origin(self._root, digest))
+        return Path(note.path) if note else None
+
     def verify(self, digest: Digest) -> bool:
         """See ``ContentStore.verify``."""
         from trainwright.runtime import verify  # only an engine asks
@@ -114,8 +146,8 @@ class LocalContent:
 
     def blob(self, sha256: str) -> bytes:
         """See ``ContentStore.blob``."""
-        path = Path(blobs.blob(self._root, sha256))
-        data = path.read_bytes() if path.is_file() else None
+        path = self._place(sha256)
+        data = None if path is None else path.read_bytes()
         if data is None or hashlib.sha256(data).hexdigest() != sha256:
             raise NotFoundError("TW4101", f"there is no sound file {sha256} in {self._root}", remedy="tw doctor")
         return data
@@ -175,6 +207,23 @@ class LocalContent:
         except ContentError as error:
             raise _not_kept_up(error) from error
 
+    def _place(self, sha256: str) -> Path | None:
+        """Return where a file can be read: in the store, or by reference when it is what it was."""
+        path = Path(blobs.blob(self._root, sha256))
+        if path.is_file():
+            return path
+        if self._originals is None:
+            self._originals = index.originals(self._root)
+        original, facts = self._originals.get(sha256, ("", None))
+        place = Path(original)
+        if not original or not place.is_file():
+            return None
+        if walk.facts_of(place.stat()) == facts:
+            return place
+        from trainwright.runtime import inspection  # touched, or noted right after it was written
+
+        return place if inspection.hash_of(original) == sha256 else None
+
     def _manifest(self, digest: Digest) -> Manifest:
         try:
             if not Path(content.manifest_file(self._root, digest)).exists():
@@ -190,6 +239,18 @@ class LocalContent:
 
 def _told(stored: content.Stored) -> Content:
     return Content(Digest(stored.digest), stored.files, stored.size_bytes)
+
+
+def _too_much(error: TooMuch, path: Path) -> DeniedError:
+    size, limit = show_bytes(error.size_bytes), show_bytes(error.limit_bytes)
+    return DeniedError(
+        "TW3511",
+        f"{path} holds {size} in {error.files} file(s) that would be copied",
+        why=f"nothing above {limit} is copied unasked",
+        remedy=f"leave the bytes where they are: tw dataset add NAME {path} --reference; or store them: the same with"
+        " --copy; then read datasets/NAME. TW_COPY_LIMIT sets another limit",
+        details={"size_bytes": error.size_bytes, "limit_bytes": error.limit_bytes},
+    )
 
 
 def _failure(error: ContentError) -> BackendError:

@@ -94,6 +94,7 @@ class LocalBackend:
                 "checkpoints": f"{os.path.dirname(folder)}/checkpoints",  # noqa: PTH120 - texts: a start for each step
                 "engine": self._engine(),
                 "environments": None if self._settings.environments is None else str(self._settings.environments),
+                **({"strict": True} if self._settings.strict else {}),
             }
             make_folder(folder)
             self._take_room(job, folder)

@@ -19,6 +19,7 @@ class LocalSettings:
         project: that such an engine works for.
         warm: packages that may be imported ahead of the functions that ask for them; none switches that off.
         environments: folder in which environments of steps are built; without one such steps cannot start.
+        strict: hash all data by reference before each use, not only what looks different.
         ledger: folder of the machine-wide ledger; without one other projects are not seen.
     """
 
@@ -33,6 +34,7 @@ class LocalSettings:
     project: str = ""
     warm: frozenset[str] = frozenset()
     environments: Path | None = None
+    strict: bool = False
 
     def variables(self) -> dict[str, str]:
         """Return the variables with which an engine of this very place is started."""
@@ -46,5 +48,6 @@ class LocalSettings:
         return {
             "TW_PROJECT": self.project,
             "TW_WARM": ",".join(sorted(self.warm)) or "off",
+            **({"TW_STRICT": "1"} if self.strict else {}),
             **{k: str(v.absolute()) for k, v in places.items() if v is not None},
         }

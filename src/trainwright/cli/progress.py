@@ -1,0 +1,36 @@
+"""How far a long piece of work is: one line on a terminal, which is gone at the end; nothing elsewhere."""
+
+import sys
+import time
+
+from trainwright.core.quantity import show_bytes
+
+_PATIENCE_S = 1.0
+_EVERY_S = 0.2
+
+
+class Progress:
+    """A context manager; what takes less than a second shows nothing."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + _PATIENCE_S
+        self._shown = False
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def told(self, files: int, size_bytes: int, all_files: int, all_bytes: int) -> None:
+        """Show how many of the files and bytes are done."""
+        if not self._is_terminal or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _EVERY_S
+        self._shown = True
+        done, total = show_bytes(size_bytes), show_bytes(all_bytes)
+        sys.stderr.write(f"\r\x1b[K{files}/{all_files} files, {done} of {total}")
+        sys.stderr.flush()

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from trainwright.engine.forecast import Foresight
     from trainwright.ports.source import DataSource
+    from trainwright.service.exporting import Outgoing
     from trainwright.service.submit import Prepared
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -154,11 +155,20 @@ class App:
         forecast = Forecast(self.database, self.memory, self._read_value, context.project)
         return forecast.foresee(ground, view, context.clock.now())
 
+    @cached_property
+    def outgoing(self) -> "tuple[Outgoing, ...]":
+        """Return what sends events to each configured destination; raises SpecError when one is no target."""
+        from trainwright.service.exporting import open_way
+
+        return tuple(open_way(self.context, destination) for destination in self.settings.exports)
+
     def _read_value(self, digest: Digest) -> Plain:
         return read_value(self.context.content, digest)
 
     def engine(self) -> Engine:
         """Return an engine that this process hosts; from here on garbage is collected again, but not what is there."""
+        if self.settings.exports:
+            start_exporting(self)
         gc.freeze()
         gc.enable()
         world = World(
@@ -258,13 +268,22 @@ def _only(path: Path, patience_s: float) -> Iterator[bool]:
                 return
 
 
+def only_exporter(app: App, patience_s: float = 0.0) -> contextlib.AbstractContextManager[bool]:
+    """Hold the place of who sends the project's events to other systems; gives False when another process has it."""
+    return _only(app.settings.home / f"export-{quote(app.settings.project, safe='')}.lock", patience_s)
+
+
 @contextlib.contextmanager
 def session() -> Iterator[App]:
-    """Open the project of the working directory; afterwards see to it that unfinished runs have an engine."""
+    """Open the project of the working directory; afterwards see to it that what is unfinished, or unsent, goes on."""
     app = open_app()
     try:
+        for outgoing in app.outgoing:
+            outgoing.begin()
         yield app
         ensure_engine(app)
+        if any(outgoing.backlog() and not outgoing.pause_s() for outgoing in app.outgoing):
+            start_exporting(app)
     finally:
         app.database.close()
 
@@ -288,15 +307,29 @@ def _is_held(head: runs.Head, now: datetime) -> bool:
 
 def start_background_engine(app: App) -> int:
     """Start an engine of this project that goes on until nothing is left to do; return its pid."""
+    return _start_in_background(app, "engine")
+
+
+def start_exporting(app: App) -> None:
+    """Start a process that sends events to other systems until nothing is left to tell, unless there is one."""
+    with only_exporter(app) as nobody_there:
+        pass
+    if nobody_there:
+        _start_in_background(app, "exporter")
+
+
+def _start_in_background(app: App, command: str) -> int:
     log = app.settings.home / LOG_FILE
+    places = {f"TW_{d.exporter.upper()}": d.target for d in app.settings.exports}  # as they hold in any folder
+    places |= {"TW_HOME": str(app.settings.home), "TW_PROJECT": app.settings.project}
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trainwright.cli.main", "engine"],
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "trainwright.cli.main", command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             cwd=app.settings.home,
-            env={**app.context.environ, "TW_HOME": str(app.settings.home), "TW_PROJECT": app.settings.project},
+            env={**app.context.environ, **places},
             start_new_session=True,
         )
     return process.pid

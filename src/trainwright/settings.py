@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trainwright.core.errors import SpecError
 from trainwright.core.quantity import memory_bytes
+from trainwright.ports.exporter import Destination
 
 STATE_FOLDER = ".trainwright"
 
@@ -40,6 +41,9 @@ class Settings:
         copy_limit: bytes that one ``tw dataset add`` or ``data:`` entry may copy unasked (TW_COPY_LIMIT, such as 50Gi;
             ``none`` for any number); default 10 GiB.
         strict: take no file for unchanged because it looks so (TW_STRICT); default no: ctime gives an edit away.
+        exports: where events go (TW_OPENLINEAGE: ``file:PATH`` or ``http(s)://…``), with the token that goes along
+            (TW_OPENLINEAGE_TOKEN, or OPENLINEAGE_API_KEY as other senders have it) and the namespace there
+            (OPENLINEAGE_NAMESPACE); default none, and the project's name.
         debug: show tracebacks of our own mistakes (TW_DEBUG); default no: a user's mistake never needs one.
     """
 
@@ -54,6 +58,7 @@ class Settings:
     copy_limit: int | None
     strict: bool
     debug: bool
+    exports: tuple[Destination, ...] = ()
 
 
 def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
@@ -71,7 +76,17 @@ def read_settings(environ: Mapping[str, str], here: Path) -> Settings:
         copy_limit=_copy_limit(environ.get("TW_COPY_LIMIT") or ""),
         strict=environ.get("TW_STRICT", "") not in {"", "0"},
         debug=environ.get("TW_DEBUG", "") not in {"", "0"},
+        exports=(openlineage(environ, environ["TW_OPENLINEAGE"], here),) if environ.get("TW_OPENLINEAGE") else (),
     )
+
+
+def openlineage(environ: Mapping[str, str], target: str, here: Path) -> Destination:
+    """Return where OpenLineage events go when this is the target; a path is made absolute."""
+    if target.startswith("file:"):
+        target = f"file:{(here / Path(target.removeprefix('file://').removeprefix('file:')).expanduser()).absolute()}"
+    secret = environ.get("TW_OPENLINEAGE_TOKEN") or environ.get("OPENLINEAGE_API_KEY") or ""
+    namespace = environ.get("OPENLINEAGE_NAMESPACE") or environ.get("TW_PROJECT") or "default"
+    return Destination("openlineage", target, secret, namespace)
 
 
 def find_home(here: Path) -> Path:

@@ -1,14 +1,11 @@
-"""Commands about datasets and lineage."""
+"""Commands about datasets."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from trainwright.cli import keeping, tables
 from trainwright.cli.pipeline import Json
-
-if TYPE_CHECKING:
-    from trainwright.core.lineage import LineageNode
 
 dataset = typer.Typer(help="Datasets: versions by content.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -18,7 +15,6 @@ def add_to(app: typer.Typer) -> None:
     tables.add_to(dataset)
     keeping.add_to(dataset)
     app.add_typer(dataset, name="dataset")
-    app.command()(lineage)
 
 
 @dataset.command()
@@ -117,34 +113,3 @@ def list_datasets(
                 for v in found
             ],
         )
-
-
-def lineage(
-    address: Annotated[str, typer.Argument(help="models/NAME@ALIAS, models/NAME/3, datasets/NAME@2, runs/RUN/STEP.")],
-    json: Json = False,
-) -> None:
-    """Show what something was made from, back to the raw data."""
-    from trainwright.cli import output
-    from trainwright.cli.session import session
-    from trainwright.service.lineage import upstream
-
-    with session() as app:
-        tree = upstream(app.context, address)
-    if json:
-        output.put_json(tree)
-    else:
-        _draw(tree, "", "", set())
-
-
-def _draw(node: "LineageNode", first: str, rest: str, seen: set[str]) -> None:
-    from trainwright.cli import output
-
-    digest = f"  {node.digest[7:19]}" if node.digest else ""
-    known = node.address in seen and bool(node.made_from)
-    output.put(f"{first}{node.address}{digest}  {node.note}{'  (see above)' if known else ''}".rstrip())
-    seen.add(node.address)
-    if known:
-        return
-    for place, child in enumerate(node.made_from):
-        last = place == len(node.made_from) - 1
-        _draw(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), seen)

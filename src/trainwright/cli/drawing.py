@@ -8,7 +8,7 @@ from trainwright.cli import output
 from trainwright.cli.graph_text import draw
 from trainwright.core.errors import SpecError
 from trainwright.notebook.svg import svg
-from trainwright.plan.graph import graph_of
+from trainwright.plan.graph import Graph, graph_of
 from trainwright.plan.plan import Plan
 from trainwright.runtime.atomic import replace
 
@@ -29,10 +29,19 @@ def write_svg(plan: Plan, path: Path) -> None:
     """Write the graph of a plan as a picture.
 
     Raises:
+        SpecError: as ``write_picture``.
+    """
+    write_picture(graph_of(plan, data=True), plan.pipeline, path)
+
+
+def write_picture(graph: Graph, title: str, path: Path) -> None:
+    """Write any graph as a picture.
+
+    Raises:
         SpecError: the file cannot be written.
     """
     try:
-        replace(str(path.absolute()), svg(graph_of(plan, data=True), plan.pipeline).encode())
+        replace(str(path.absolute()), svg(graph, title).encode())
     except OSError as error:
         remedy = "name a file in a folder that you may write"
         raise SpecError("TW2110", f"{path} cannot be written: {error.strerror}", remedy=remedy) from error

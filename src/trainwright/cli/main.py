@@ -18,6 +18,7 @@ from trainwright.cli import (
     data,
     environments,
     housekeeping,
+    lineage,
     pipeline,
     reading,
     registry,
@@ -50,8 +51,9 @@ _PLAIN = (
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
-_COMMANDS = (pipeline, running, reproducing, up, triggers, reading, data, registry, environments)
-for module in (*_COMMANDS, housekeeping, setup, traced):
+_READING = (reading, data, lineage, registry)
+_COMMANDS = (pipeline, running, reproducing, up, triggers, *_READING, environments, housekeeping, setup, traced)
+for module in _COMMANDS:
     module.add_to(app)
 
 

@@ -58,6 +58,8 @@ def doctor(
             return 0
         settings = app.settings
         findings = service.examine(app.context, settings.home, settings.sockets, deep=deep, repair=repair)
+        if settings.exports and any(f.subject == "database" and f.ok for f in findings):
+            findings += [outgoing.finding() for outgoing in app.outgoing]
     finally:
         app.database.close()
     return _report(findings, json=json)

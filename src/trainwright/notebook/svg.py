@@ -24,6 +24,8 @@ _KINDS = {
     "data": ("#f0eafa", "#7d64a8"),
     "on_fail": ("#fbe9e7", "#b3564b"),
     "group": ("#fdf3dc", "#a6803a"),
+    "artifact": ("#eceff2", "#768390"),
+    "alias": ("#fdf0f5", "#a8557d"),
 }
 """Filling and frame of a box; its text is dark on any of them."""
 

@@ -201,6 +201,17 @@ class SupportsParts(Protocol):
         ...
 
 
+class SupportsSearch(Protocol):
+    """A store that can be asked where a file is."""
+
+    def holding(self, sha256: str, among: Collection[Digest]) -> dict[Digest, tuple[str, ...]]:
+        """Return those contents that hold a file of this hash, with its paths there; quick also for large ones.
+
+        Content whose files are not listed in this store is passed over.
+        """
+        ...
+
+
 class SupportsUpkeep(Protocol):
     """A store that can be cleaned and mended."""
 

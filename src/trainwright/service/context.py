@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from trainwright.core.clock import Clock
 from trainwright.core.ids import IdSource, ProjectName
 from trainwright.ports.backend import Backend, SupportsFiles
-from trainwright.ports.content import ContentStore, SupportsArrivals, SupportsParts, SupportsUpkeep
+from trainwright.ports.content import ContentStore, SupportsArrivals, SupportsParts, SupportsSearch, SupportsUpkeep
 from trainwright.store.database import Database
 from trainwright.store.sources import Sources
 
@@ -24,7 +24,7 @@ class LocalBackend(Backend, SupportsFiles, Protocol):
         ...
 
 
-class LocalStore(ContentStore, SupportsArrivals, SupportsParts, SupportsUpkeep, Protocol):
+class LocalStore(ContentStore, SupportsArrivals, SupportsParts, SupportsSearch, SupportsUpkeep, Protocol):
     """A content store on this machine; all projects of a state folder share it."""
 
 

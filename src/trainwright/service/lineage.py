@@ -1,169 +1,127 @@
-"""From any address back to the raw data."""
+"""From any address back to the raw data, and forward to the models and aliases that came of it."""
 
-from trainwright.core.artifact import Content, Input, Output
-from trainwright.core.errors import NotFoundError
-from trainwright.core.ids import AttemptId, RunId, StepName
-from trainwright.core.lineage import LineageNode, NodeKind
-from trainwright.core.quantity import show_bytes
+from dataclasses import replace
+
+from trainwright.core.artifact import Output
+from trainwright.core.ids import AttemptId
+from trainwright.core.lineage import Direction, Lineage, LineageNode, NodeKind, Weaver
 from trainwright.core.run import Attempt, RunView
-from trainwright.lifecycle.inputs import made
-from trainwright.lifecycle.turn import Chance, Turn
-from trainwright.plan.plan import GroupKind, Plan, within
-from trainwright.service import models, slices
+from trainwright.service import starting
 from trainwright.service.context import Context
-from trainwright.service.datasets import resolve
-from trainwright.service.lookup import find_run, find_step, split_address
-from trainwright.store import datasets, runs
-from trainwright.store.database import Rows
+from trainwright.service.impact import impact, reach_of, woven
+from trainwright.service.provenance import Records, source, with_equal_outputs
+from trainwright.service.starting import Start
+from trainwright.store import lineage as store
 
 
-def upstream(context: Context, address: str) -> LineageNode:
-    """Return the graph behind a model, dataset, run step or output as a tree; shared ancestors appear once a branch.
+def upstream(context: Context, address: str) -> Lineage:
+    """Return all that lies behind something: what it was made of, by which code, and who asked for it.
 
     Raises:
-        NotFoundError: nothing has that address.
+        NotFoundError, SpecError: as ``starting.named`` and ``starting.find``.
     """
-    if address.startswith("datasets/"):
-        whole, part = slices.split(address)
-        version = resolve(context, whole)
-        address, content = slices.cut(context, version, part)
-        return LineageNode(address, NodeKind.DATASET, _size(content), content.digest, (_source(version.source),))
-    if address.startswith(("runs/", "runs:/")):
-        with context.database.reading() as rows:
-            return _Walk(context, rows).of_run_address(address)
-    version_, alias = models.find(context, address)
+    name = starting.named(context, address)
     with context.database.reading() as rows:
-        walk = _Walk(context, rows)
-        view = walk.view(version_.run)
-        made = next(o for o in view.outputs if o.step == version_.step and o.name == version_.output)
-        gates = sum(gate.passed for gate in version_.gates)
-        note = f"registered {version_.registered_at:%Y-%m-%d %H:%M} by {version_.registered_by}, {gates} checks passed"
-        inner = walk.of_output(made)
-    model = LineageNode(version_.address, NodeKind.MODEL, note, version_.content.digest, (inner,))
-    if not alias:
-        return model
-    return LineageNode(f"models/{version_.name}@{alias}", NodeKind.ALIAS, f"version {version_.version}", "", (model,))
+        records = Records(context, rows)
+        start = starting.find(records, name)
+        walk = _Up(records)
+        walk.begin(start)
+        walk.go()
+        with_equal_outputs(records, walk.weaver)
+        return walk.weaver.told(address, start.root.address, Direction.UP)
 
 
-class _Walk:
-    """Goes back from outputs to what they were made of; reads each run, and looks at each attempt, once."""
+def downstream(context: Context, address: str, most_runs: int = 0) -> Lineage:
+    """Return what came of something, as far as the aliases in use, with the count of all of it.
 
-    def __init__(self, context: Context, rows: Rows) -> None:
-        self._context, self._rows = context, rows
-        self._views: dict[RunId, RunView] = {}
-        self._plans: dict[RunId, Plan] = {}
-        self._made: dict[RunId, dict[str, Output]] = {}
-        self._known: dict[AttemptId, LineageNode] = {}
+    Args:
+        context: of the project.
+        address: of a model, alias, dataset version, file, run, step, attempt or output, or a path or URI.
+        most_runs: that are in the graph, newest first; 0 = all. The others are counted.
 
-    def view(self, run: RunId) -> RunView:
-        if run not in self._views:
-            view = runs.view(self._rows, run)
-            self._views[run] = view
-            self._plans[run] = runs.plan(self._rows, self._context.project, view.run.plan_digest)
-            self._made[run] = {o.address: o for o in view.outputs}
-        return self._views[run]
-
-    def of_run_address(self, address: str) -> LineageNode:
-        text = address.removeprefix("runs:/").removeprefix("runs/")
-        parts = text.split("/")
-        view = self.view(find_run(self._rows, self._context.project, parts[0]).id)
-        if len(parts) == 3 and not parts[2].isdigit():  # noqa: PLR2004 - RUN/STEP/OUTPUT
-            return self._of_output_name(view, find_step(view, parts[1]), parts[2])
-        _, name, _ = split_address(address)
-        if name is None:
-            return self._of_several(view, f"runs:/{view.run.id}", "")
-        step = find_step(view, name)
-        attempt = view.latest(step)
-        if attempt is not None:
-            return self.of_attempt(view, attempt.id)
-        if view.step(step).tally is not None:
-            return self._of_several(view, f"runs:/{view.run.id}/{step}", f"{step}.")
-        raise NotFoundError("TW4106", f"step {name} of that run never started", remedy=f"tw why {address}")
-
-    def _of_several(self, view: RunView, address: str, prefix: str) -> LineageNode:
-        """Return what all steps in a group, or in the run, were made of that published something."""
-        published = {o.attempt for o in view.outputs if o.step.startswith(prefix)}
-        steps = tuple(self.of_attempt(view, a.id) for a in view.attempts if a.id in published)
-        return LineageNode(address, NodeKind.STEP, view.run.pipeline, "", steps)
-
-    def _of_output_name(self, view: RunView, step: StepName, name: str) -> LineageNode:
-        plan = self._plans[view.run.id]
-        group = plan.step(step).group
-        wanted = [step]
-        if group is not None and group.kind is GroupKind.EACH:
-            tally = view.step(step).tally
-            wanted = [StepName(f"{step}.{number}") for number in range(tally.total if tally else 0)]
-        known = plan.step(step).outputs
-        found = [o for each in wanted if name in known and (o := made(_turn(plan, view), each, name)) is not None]
-        if not found and group is None:
-            found = [o for o in view.outputs if o.step == step and o.name == name]
-        if not found:
-            raise NotFoundError("TW4105", f"step {step} of that run published no {name}", remedy="tw show RUN")
-        if wanted == [step]:
-            return self.of_output(found[0])
-        note = f"{len(found)} of {len(wanted)} members"
-        address = f"runs:/{view.run.id}/{step}/{name}"
-        return LineageNode(address, NodeKind.ARTIFACT, note, "", tuple(map(self.of_output, found)))
-
-    def of_output(self, output: Output) -> LineageNode:
-        step = self.of_attempt(self.view(output.run), output.attempt)
-        return LineageNode(output.address, NodeKind.ARTIFACT, _size(output.content), output.content.digest, (step,))
-
-    def of_attempt(self, view: RunView, attempt: AttemptId) -> LineageNode:
-        if attempt not in self._known:
-            self._known[attempt] = self._of_attempt(view, view.attempts[attempt])
-        return self._known[attempt]
-
-    def _of_attempt(self, view: RunView, record: Attempt) -> LineageNode:
-        code = runs.fingerprint(self._rows, self._context.project, view.run.fingerprint).code
-        changed = " + changes" if code.dirty or code.untracked else ""
-        commit = f"commit {code.commit[:10]}{changed}" if code.commit else f"code {code.tree[7:17]}"
-        given = sorted(view.inputs.get(record.id, ()), key=lambda i: _natural(i.name))
-        inputs = [self._of_input(view, each) for each in given]
-        inputs += [self.of_output(o) for o in self._lists(view, record.step)]
-        address = f"runs:/{view.run.id}/{record.step}"
-        reused = f"reused from runs:/{record.origin}, " if record.origin else ""
-        return LineageNode(address, NodeKind.STEP, f"attempt {record.number}, {reused}{commit}", "", tuple(inputs))
-
-    def _lists(self, view: RunView, name: StepName) -> list[Output]:
-        """Return the lists that a step, or a group around it, has its item from."""
-        plan, found = self._plans[view.run.id], []
-        parent = view.step(name).parent
-        while parent is not None:
-            group = plan.step(parent).group
-            over = group.over if group is not None else None
-            if over is not None and over.step is not None:
-                found.append(made(_turn(plan, view), within(over.step, parent), over.output))
-            parent = view.step(parent).parent
-        return [o for o in found if o is not None]
-
-    def _of_input(self, view: RunView, given: Input) -> LineageNode:
-        known = self._made[view.run.id].get(given.address)
-        if known is not None:
-            return self.of_output(known)
-        if given.address.startswith("datasets/"):
-            version = datasets.at(self._rows, self._context.project, given.address.partition("#")[0])
-            sources = () if version is None else (_source(version.source),)
-            return LineageNode(given.address, NodeKind.DATASET, _size(given.content), given.content.digest, sources)
-        return LineageNode(given.address, NodeKind.SOURCE, _size(given.content), given.content.digest)
+    Raises:
+        NotFoundError, SpecError: as ``starting.named`` and ``starting.find``.
+    """
+    name = starting.named(context, address)
+    with context.database.reading() as rows:
+        records = Records(context, rows)
+        start = starting.find(records, name)
+        reach = reach_of(records, start)
+        shown = store.newest(rows, reach.runs, most_runs)
+        weaver = woven(records, start, reach, shown)
+        with_equal_outputs(records, weaver)
+        found = weaver.told(address, start.root.address, Direction.DOWN)
+        return replace(found, impact=impact(records, reach), omitted_runs=len(reach.runs) - len(shown))
 
 
-def _turn(plan: Plan, view: RunView) -> Turn:
-    """Return the records as decisions read them; none is taken."""
-    return Turn(plan, view, view.run.submitted_at, Chance(0.0, str), view.run)
+class _Up:
+    """Adds what lies behind attempts, one after the other; a shared ancestor is met once."""
 
+    def __init__(self, records: Records) -> None:
+        self.records, self.weaver = records, Weaver()
+        self._left: dict[AttemptId, tuple[RunView, Attempt]] = {}
 
-def _natural(name: str) -> tuple[str, int]:
-    """Return a key that sorts ``count.rows.9`` before ``count.rows.10``."""
-    head, _, last = name.rpartition(".")
-    return (head, int(last)) if last.isdigit() else (name, 0)
+    def begin(self, start: Start) -> None:
+        """Add the root and what it directly stands for."""
+        root = self.weaver.add(start.root)
+        if start.model is not None and start.root.kind is NodeKind.ALIAS:
+            root = self.weaver.add(self.records.model(start.model))
+            self.weaver.link(root, start.root.address)
+        for output in start.outputs:
+            address = self.output(output)
+            if address != root:
+                self.weaver.link(address, root, "" if start.model else output.name, output.content.digest)
+        for view, attempt in start.attempts:
+            address = self.attempt(view, attempt)
+            if address != root:
+                self.weaver.link(address, root)
+        for address, path in start.raw.items():
+            self._data(start.root, address, path)
 
+    def go(self) -> None:
+        """Follow everything back to where it began."""
+        done: set[AttemptId] = set()
+        while left := [both for attempt, both in self._left.items() if attempt not in done]:
+            for view, record in left:
+                self._follow(view, record)
+                done.add(record.id)
 
-def _source(address: str) -> LineageNode:
-    return LineageNode(address, NodeKind.SOURCE, "raw source")
+    def _follow(self, view: RunView, record: Attempt) -> None:
+        for cause in self.records.causes(view, record):
+            if cause.output is not None:
+                self.output(cause.output)
+            elif cause.attempt is not None:
+                self._origin(cause.attempt)
+            else:
+                given = next(i for i in view.inputs[record.id] if i.address == cause.address)
+                self.records.weave_raw(self.weaver, cause.address, given.content)
+            self.weaver.link(cause.address, f"runs:/{record.id}", cause.name, cause.digest)
 
+    def output(self, output: Output) -> str:
+        """Add an output and the attempt that published it."""
+        address = self.weaver.add(self.records.artifact(output))
+        maker = self.records.attempt_of(output.attempt)
+        if maker is not None:
+            self.weaver.link(self.attempt(*maker), address, output.name, output.content.digest)
+        return address
 
-def _size(content: Content) -> str:
-    files = content.files
-    size = show_bytes(content.size_bytes)
-    return f"{files} file{'s' if files != 1 else ''}, {size}"
+    def attempt(self, view: RunView, record: Attempt) -> str:
+        """Add an attempt, to be followed later."""
+        self._left.setdefault(record.id, (view, record))
+        return self.weaver.add(self.records.attempt(view, record))
+
+    def _origin(self, attempt: AttemptId) -> None:
+        maker = self.records.attempt_of(attempt)
+        if maker is not None:
+            self.attempt(*maker)
+        else:
+            self.weaver.add(LineageNode(f"runs:/{attempt}", NodeKind.ATTEMPT, note="its run was removed"))
+
+    def _data(self, root: LineageNode, address: str, path: str) -> None:
+        if root.kind is NodeKind.FILE:  # what a file came from is where its dataset came from
+            version = self.records.versions().get(address)
+            place = version.source if version else address
+            self.weaver.add(source(place))
+            self.weaver.link(place, root.address, path)
+        elif root.kind is not NodeKind.SOURCE:
+            self.records.weave_raw(self.weaver, address, None)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainwright.core.artifact import Content, DatasetVersion
+from trainwright.core.errors import TrainwrightError
 from trainwright.core.table import Table, together
 from trainwright.ports.source import Snapshot
 from trainwright.service import measuring, slices
@@ -11,8 +12,10 @@ from trainwright.service.context import Context
 from trainwright.service.datasets import resolve
 from trainwright.store import tables as store
 from trainwright.store import versions
+from trainwright.store.database import Rows
 
 _BATCH = 200  # files whose summaries are written together, so that one who is interrupted keeps most
+_MOST_PARTS = 100  # of a table that is looked for with every event
 INSTALL = "pip install trainwright[tables]"
 
 
@@ -101,6 +104,22 @@ def _read(context: Context, files: Sequence[File], *, quick: bool) -> tuple[dict
             some = missing[start : start + _BATCH]
             known |= _measure(context, {path: (wanted[path], forms[path]) for path in some}, known, unread)
     return {path: known[key] for path, key in wanted.items() if key in known}, unread
+
+
+def known_table(context: Context, rows: Rows, content: Content) -> Table | None:
+    """Return stored content as one table, when all its files are parts of one and were read before; reads no file."""
+    if content.files > _MOST_PARTS:
+        return None
+    try:
+        files = [File(*entry) for entry in context.content.entries(content.digest)]
+    except TrainwrightError:
+        return None
+    forms = [measuring.format_of(file.path) for file in files]
+    keys = [(file.sha256, f"{form} {measuring.RULES}") for file, form in zip(files, forms, strict=True) if form]
+    known = store.known(rows, keys) if len(keys) == len(files) else {}
+    parts = [known[key] for key in keys if key in known]
+    same = {tuple(column.name for column in part.columns) for part in parts}
+    return _together(parts) if parts and len(parts) == len(files) and len(same) == 1 else None
 
 
 def _measure(

@@ -72,7 +72,7 @@ def run_of(row: Row) -> Run:
         fingerprint=Digest(row["fingerprint"]),
         params=json.loads(row["params"]),
         state=RunState(row["state"]),
-        reason=_reason(row["reason"]),
+        reason=reason_of(row["reason"]),
         submitted_at=datetime.fromisoformat(row["submitted_at"]),
         submitted_by=row["submitted_by"],
         started_at=_instant(row["started_at"]),
@@ -112,7 +112,7 @@ def step_of(row: Row) -> StepRun:
         name=StepName(row["name"]),
         position=row["position"],
         state=StepState(row["state"]),
-        reason=_reason(row["reason"]),
+        reason=reason_of(row["reason"]),
         attempts=row["attempts"],
         started_at=_instant(row["started_at"]),
         finished_at=_instant(row["finished_at"]),
@@ -161,7 +161,7 @@ def attempt_of(row: Row, metrics: dict[str, MetricSummary], ooms: int) -> Attemp
         queued_at=datetime.fromisoformat(row["queued_at"]),
         not_before=_instant(row["not_before"]),
         devices=tuple(json.loads(row["devices"])),
-        reason=_reason(row["reason"]),
+        reason=reason_of(row["reason"]),
         exit_class=None if row["exit_class"] is None else ExitClass(row["exit_class"]),
         exit_code=row["exit_code"],
         signal=row["signal"],
@@ -171,7 +171,7 @@ def attempt_of(row: Row, metrics: dict[str, MetricSummary], ooms: int) -> Attemp
         params=json.loads(row["params"]),
         ooms=ooms,
         key=None if row["key"] is None else Digest(row["key"]),
-        reuse=_reason(row["reuse"]),
+        reuse=reason_of(row["reuse"]),
     )
 
 
@@ -243,7 +243,8 @@ def model_of(row: Row, aliases: tuple[str, ...]) -> ModelVersion:
     )
 
 
-def _reason(text: str | None) -> Reason | None:
+def reason_of(text: str | None) -> Reason | None:
+    """Return the reason in a column."""
     if text is None:
         return None
     data = json.loads(text)

@@ -11,7 +11,7 @@ from trainwright.core.artifact import Input, Output
 from trainwright.core.changes import Changes
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.fingerprint import Fingerprint
-from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId
+from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.run import Attempt, MetricSummary, Run, RunView, StepRun, attempts_of, outputs_of, steps_of
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
 from trainwright.plan.plan import Plan
@@ -172,6 +172,12 @@ def _oldest_first(rows: list[Row], metrics: dict[str, dict[str, MetricSummary]])
     for row in rows:
         yield attempt_of(row, metrics.get(row["id"], {}), ooms[row["step"]])
         ooms[row["step"]] += row["exit_class"] == ExitClass.OOM
+
+
+def step(rows: Rows, run_id: RunId, name: StepName) -> StepRun | None:
+    """Return one step of a run, or None."""
+    row = rows.one("SELECT * FROM step WHERE run_id = :run AND name = :name", {"run": run_id, "name": name})
+    return None if row is None else step_of(row)
 
 
 def apply(

@@ -107,6 +107,7 @@ CREATE TABLE attempt_input (
 );
 CREATE INDEX attempt_input_run ON attempt_input (run_id);
 CREATE INDEX attempt_input_digest ON attempt_input (digest);
+CREATE INDEX attempt_input_address ON attempt_input (address);
 CREATE TABLE output (
     attempt_id TEXT NOT NULL REFERENCES attempt (id),
     name TEXT NOT NULL,
@@ -287,4 +288,16 @@ CREATE TABLE source_imports (
     body TEXT NOT NULL,
     read_at TEXT NOT NULL,
     PRIMARY KEY (sha256, reading)
+);
+CREATE TABLE export_cursor (
+    project TEXT NOT NULL REFERENCES project (name),
+    exporter TEXT NOT NULL,
+    target TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    sent INTEGER NOT NULL,
+    refused INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    tried_at TEXT,
+    problem TEXT NOT NULL,
+    PRIMARY KEY (project, exporter, target)
 );

@@ -85,6 +85,7 @@ def test_an_empty_slice_is_refused_with_what_there_is(world: Context) -> None:
 
 def test_a_slice_leads_back_to_its_source(world: Context) -> None:
     version = add(world, train="1", test="2")
-    node = upstream(world, "datasets/digits@latest#split=train")
-    assert (node.address, node.kind, node.note) == ("datasets/digits@1#split=train", NodeKind.DATASET, "1 file, 1B")
-    assert [source.address for source in node.made_from] == [version.source]
+    found = upstream(world, "datasets/digits@latest#split=train")
+    root = found.nodes[0]
+    assert (root.address, root.kind, root.note) == ("datasets/digits@1#split=train", NodeKind.SLICE, "1 file, 1B")
+    assert [node.address for node in found.nodes[1:]] == ["datasets/digits@1", version.source]

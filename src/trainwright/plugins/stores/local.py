@@ -19,6 +19,7 @@ from trainwright.ports.content import (
     Intake,
     SupportsArrivals,
     SupportsParts,
+    SupportsSearch,
     SupportsUpkeep,
     Swept,
 )
@@ -156,6 +157,18 @@ class LocalContent:
         """See ``ContentStore.entries``."""
         return tuple((e.path, e.size, e.sha256) for e in self._manifest(digest).entries)
 
+    def holding(self, sha256: str, among: Collection[Digest]) -> dict[Digest, tuple[str, ...]]:
+        """See ``SupportsSearch.holding``: a manifest is read as bytes, and parsed only when the hash is in it."""
+        found: dict[Digest, tuple[str, ...]] = {}
+        for digest in among:
+            try:
+                text = Path(content.manifest_file(self._root, digest)).read_bytes()
+            except (OSError, ContentError):
+                continue
+            if sha256.encode() in text:
+                found[digest] = tuple(e.path for e in self._manifest(digest).entries if e.sha256 == sha256)
+        return {digest: paths for digest, paths in found.items() if paths}
+
     def read(self, digest: Digest, name: str) -> bytes:
         """See ``ContentStore.read``."""
         self._manifest(digest)
@@ -267,3 +280,4 @@ def _amount(tally: disk.Tally) -> Amount:
 
 _: tuple[type[ContentStore], type[SupportsParts]] = (LocalContent, LocalContent)
 __: tuple[type[SupportsArrivals], type[SupportsUpkeep]] = (LocalContent, LocalContent)
+___: type[SupportsSearch] = LocalContent

@@ -1,0 +1,1 @@
+"""Exporters: what tells other systems."""

@@ -1,0 +1,1 @@
+"""OpenLineage: run events, to a file or over HTTP."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from trainwright.dsl.references import each, loop, matrix, prev
     from trainwright.dsl.running import RunFailed
     from trainwright.dsl.steps import pickle, step
-    from trainwright.notebook.reading import compare, plan_of, ps, show
-    from trainwright.runtime.calls import checkpoint, inputs, log, outputs, params, progress, should_stop
+    from trainwright.notebook.reading import compare, load_model, plan_of, ps, show
+    from trainwright.runtime.calls import checkpoint, inputs, log, outputs, params, progress, should_stop, signature
     from trainwright.runtime.dataset import Dataset
     from trainwright.runtime.drift import drift
     from trainwright.runtime.expect import expect
@@ -32,6 +32,7 @@ __all__ = [
     "each",
     "expect",
     "inputs",
+    "load_model",
     "log",
     "loop",
     "matrix",
@@ -47,13 +48,14 @@ __all__ = [
     "register",
     "should_stop",
     "show",
+    "signature",
     "step",
     "torchrun",
     "use",
 ]
 __version__ = "0.1.0"
 
-_READING = frozenset({"compare", "plan_of", "ps", "show"})
+_READING = frozenset({"compare", "load_model", "plan_of", "ps", "show"})
 """For notebooks; these load the control plane."""
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from trainwright.core.cache import CacheMode
-from trainwright.core.errors import BackendError
+from trainwright.core.errors import BackendError, ConflictError
 from trainwright.core.ids import Digest, ProjectName
 from trainwright.core.job import CodeTree
 from trainwright.core.scalar import Plain
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from trainwright.engine.forecast import Foresight
+    from trainwright.ports.release import ReleasePlugin
     from trainwright.ports.source import DataSource
     from trainwright.service.exporting import Outgoing
     from trainwright.service.submit import Prepared
@@ -52,6 +53,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 LOG_FILE = "engine.log"
 """In the state folder: what engines note, and what a background engine prints."""
+
+
+RELEASE_PATIENCE_S = 10.0
+"""How long a release waits for another one to the same target."""
 
 
 class SystemClock:
@@ -249,6 +254,28 @@ def only_engine(app: App, patience_s: float = 0.0) -> contextlib.AbstractContext
 def only_watcher(app: App, patience_s: float = 0.0) -> contextlib.AbstractContextManager[bool]:
     """Hold the place of who watches over the project's triggers; gives False when another process has it."""
     return _only(app.settings.home / f"watch-{quote(app.settings.project, safe='')}.lock", patience_s)
+
+
+@contextlib.contextmanager
+def only_releaser(app: App, target: str) -> Iterator[None]:
+    """Hold a release target, so that a release which is under way there is nobody's but ours.
+
+    Raises:
+        ConflictError: another process has had it for longer than ``RELEASE_PATIENCE_S``.
+    """
+    path = app.settings.home / f"release-{quote(f'{app.settings.project}-{target}', safe='')}.lock"
+    with _only(path, RELEASE_PATIENCE_S) as ours:
+        if not ours:
+            remedy = f"wait for it, then repeat; see: tw release ls {target}"
+            raise ConflictError("TW5701", f"another process releases to {target}", remedy=remedy)
+        yield
+
+
+def release_plugins() -> "Mapping[str, ReleasePlugin]":
+    """Return every installed release plugin by its type."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.load()() for point in entry_points(group="trainwright.releases")}
 
 
 @contextlib.contextmanager

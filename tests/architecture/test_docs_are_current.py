@@ -13,6 +13,8 @@ from pydantic import BaseModel
 import trainwright
 from trainwright.core.stage import Stage
 from trainwright.spec import checking, models
+from trainwright.spec.kinds.kind import Kind
+from trainwright.spec.kinds.known import KINDS
 from trainwright.spec.retry import RetryModel
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +88,13 @@ def test_every_page_is_in_the_navigation() -> None:
 def test_the_reference_has_every_key_of_the_language(model: type[BaseModel]) -> None:
     text = (DOCS / "reference" / "language.md").read_text(encoding="utf-8")
     assert [key for key in models.names_of(model) if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_the_reference_has_every_key_of_a_platform_document(kind: Kind) -> None:
+    text = (DOCS / "reference" / "platform-documents.md").read_text(encoding="utf-8")
+    section = text.partition(f"## {kind.name}\n")[2].partition("\n## ")[0]
+    assert [key for key in models.names_of(kind.model) if f"`{key}`" not in section] == []
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -85,6 +85,7 @@ def list_datasets(
     from trainwright.cli.session import session
     from trainwright.core.quantity import show_bytes
     from trainwright.service.datasets import versions
+    from trainwright.service.governing import owners_of
     from trainwright.service.versions import tags_of
 
     with session() as app:
@@ -92,13 +93,15 @@ def list_datasets(
         tags = tags_of(app.context)
         now = app.context.clock.now()
         origins = {v.address for v in found if app.context.content.origin(v.content.digest)}
+        with app.database.reading() as rows:
+            teams = owners_of(rows, app.context, sorted({f"datasets/{v.name}" for v in found}))
     if json:
         output.put_json([{**output.fields(v), "tags": tags.get((v.name, v.version), ())} for v in found])
     elif not found:
         output.say("no datasets yet; add one: tw dataset add NAME PATH")
     else:
         output.table(
-            ("dataset", "tags", "digest", "files", "size", "bytes", "added", "source"),
+            ("dataset", "tags", "digest", "files", "size", "bytes", "added", "source", "team"),
             [
                 (
                     v.address,
@@ -109,6 +112,7 @@ def list_datasets(
                     "by reference" if v.address in origins else "",
                     output.when(v.added_at, now),
                     v.source,
+                    ", ".join(teams.get(f"datasets/{v.name}", ())),
                 )
                 for v in found
             ],

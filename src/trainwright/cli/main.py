@@ -17,11 +17,13 @@ from trainwright.cli import (
     converting,
     data,
     environments,
+    governing,
     housekeeping,
     lineage,
     pipeline,
     reading,
     registry,
+    releasing,
     reproducing,
     running,
     setup,
@@ -48,12 +50,15 @@ _PLAIN = (
 )
 """How the parser speaks of values, and how we do."""
 
+_GROUPS = frozenset({"config", "dataset", "env", "model", "trigger"})
+"""Commands that have commands of their own."""
+
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
 _READING = (reading, data, lineage, registry)
-_COMMANDS = (pipeline, running, reproducing, up, triggers, *_READING, environments, housekeeping, setup, traced)
-for module in _COMMANDS:
+_PLATFORM = (releasing, governing, environments, housekeeping, setup, traced)
+for module in (pipeline, running, reproducing, up, triggers, *_READING, *_PLATFORM):
     module.add_to(app)
 
 
@@ -126,7 +131,7 @@ def _complain(error: TyperException, words: list[str]) -> None:
 def _verb(words: list[str]) -> str:
     """Return how the command that was typed begins: ``tw run``, ``tw model promote``."""
     typed = [w for w in words if not w.startswith("-")]
-    return " ".join(["tw", *typed[: 2 if typed[:1] in (["model"], ["dataset"], ["trigger"], ["env"]) else 1]])
+    return " ".join(["tw", *typed[: 2 if typed[:1] and typed[0] in _GROUPS else 1]])
 
 
 def _negative_names(command: object, words: list[str]) -> list[str]:

@@ -143,12 +143,26 @@ def _put_yaml(file: str, face: str, other: str) -> None:
     output.put(write(written if isinstance(written, dict) else {}).removesuffix("\n"))
 
 
-def schema() -> None:
-    """Print the JSON Schema of pipeline files, for editors."""
+def schema(
+    kind: Annotated[
+        str, typer.Argument(help="Pipeline, or a kind of platform document such as AliasPolicy.")
+    ] = "Pipeline",
+) -> None:
+    """Print the JSON Schema of pipeline files, or of a kind of platform document, for editors."""
     from trainwright.cli import output
+    from trainwright.core.errors import SpecError
+    from trainwright.spec import envelope
+    from trainwright.spec.findings import suggest
+    from trainwright.spec.kinds.known import KINDS
     from trainwright.spec.schema import json_schema
 
-    output.put_json(json_schema())
+    if kind == "Pipeline":
+        output.put_json(json_schema())
+    elif kind in KINDS:
+        output.put_json(envelope.json_schema(kind))
+    else:
+        known = ["Pipeline", *KINDS]
+        raise SpecError("TW1014", f"there is no kind {kind}", remedy=suggest(kind, known, "known"))
 
 
 def overrides(pairs: list[str]) -> dict[str, str]:

@@ -17,7 +17,10 @@ from trainwright.service.outline import Outline
 from trainwright.service.why import gate_line
 
 _GATES = frozenset(
-    {ReasonCode.GATE_FAILED, ReasonCode.NOT_A_NUMBER, ReasonCode.NOT_REGISTERED, ReasonCode.JUDGE_FAILED}
+    {
+        *(ReasonCode.GATE_FAILED, ReasonCode.NOT_A_NUMBER, ReasonCode.NOT_REGISTERED, ReasonCode.JUDGE_FAILED),
+        ReasonCode.ALIAS_REFUSED,
+    }
 )
 
 MOST_CAUSES = 3

@@ -135,14 +135,31 @@ class GateResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """What a model takes and gives, by the names and types that its author or its library states.
+
+    Attributes:
+        inputs, outputs: name → type, in order; a type may be empty where only the name is known.
+        source: who says so: ``step`` (``tw.signature``), ``pipeline`` (``signature:`` of the register step) or
+            ``model`` (read off the fitted estimator in the job).
+    """
+
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    source: str = "step"
+
+
+@dataclass(frozen=True, slots=True)
 class ModelVersion:
     """One version of a registered model.
 
     Attributes:
-        version: 1, 2, 3 … without gaps within the name.
+        version: 1, 2, 3 … within the name; the number of a version that was removed is not given again.
         metrics: final metrics of the steps that made and judged it.
         gates: every check made on it before registration.
         aliases: names that point here now, sorted.
+        signature: None when nobody stated one.
+        card: content with its author's text about it; None without one.
     """
 
     name: str
@@ -156,11 +173,37 @@ class ModelVersion:
     registered_at: datetime
     registered_by: str
     aliases: tuple[str, ...] = ()
+    signature: Signature | None = None
+    card: Digest | None = None
 
     @property
     def address(self) -> str:
         """Return ``models/name/version``."""
         return f"models/{self.name}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one rule of a policy said about a version.
+
+    Attributes:
+        policy: that has the rule.
+        rule: as written, such as ``auc >= production.auc`` or ``from: candidate``.
+        verdict: as of a check; ``passed`` and ``no-baseline`` let it through.
+        values: what was looked up.
+        baseline: the version that was compared with; empty without one.
+    """
+
+    policy: str
+    rule: str
+    verdict: str
+    values: Mapping[str, Plain] = field(default_factory=dict)
+    baseline: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether this rule lets the version pass."""
+        return self.verdict in {"passed", "no-baseline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +215,8 @@ class AliasMove:
         before: version it pointed at; None when it was new.
         after: version it points at since; None when it was taken away.
         reason: what the person or rule said.
+        how: ``registered``, ``promoted`` or ``rolled-back``; ``moved`` for what older versions wrote.
+        evidence: what the policies of the alias said then.
     """
 
     model: str
@@ -182,3 +227,5 @@ class AliasMove:
     reason: str
     moved_at: datetime
     moved_by: str
+    how: str = "moved"
+    evidence: tuple[Evidence, ...] = ()

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from trainwright.core.artifact import Content, GateResult, Input, Output
+from trainwright.core.artifact import Content, Evidence, GateResult, Input, Output, Signature
 from trainwright.core.cache import CacheEntry
-from trainwright.core.ids import AttemptId, RunId, StepName
+from trainwright.core.ids import AttemptId, Digest, RunId, StepName
 from trainwright.core.run import Attempt, Run, RunView, StepRun
 
 
@@ -33,6 +33,9 @@ class RegisterModel:
     Attributes:
         version: the next one as the decision saw it; another one's arrival before makes the turn stale.
         alias: moved to it; empty = none.
+        evidence: what the policies of the alias said.
+        signature: None when nobody stated one.
+        card: content with its author's text; None without one.
     """
 
     model: str
@@ -44,6 +47,9 @@ class RegisterModel:
     output: str
     metrics: Mapping[str, float]
     gates: tuple[GateResult, ...]
+    evidence: tuple[Evidence, ...] = ()
+    signature: Signature | None = None
+    card: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True)

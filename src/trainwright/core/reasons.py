@@ -36,6 +36,7 @@ class ReasonCode(StrEnum):
     NOT_A_NUMBER = "not-a-number"
     NOT_REGISTERED = "not-registered"
     JUDGE_FAILED = "judge-failed"
+    ALIAS_REFUSED = "alias-refused"
     UPSTREAM_FAILED = "upstream-failed"
     UPSTREAM_SKIPPED = "upstream-skipped"
     CONDITION_FALSE = "condition-false"
@@ -143,6 +144,10 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ),
     ReasonCode.JUDGE_FAILED: Entry(
         "{model} was not registered: {steps} did not pass", "see it: tw why RUN/STEP; when: cannot let a model through"
+    ),
+    ReasonCode.ALIAS_REFUSED: Entry(
+        "{model} was not registered: it may not become {alias} ({rules})",
+        "register it without alias:, or change the policy: tw config show AliasPolicy/{policy}",
     ),
     ReasonCode.UPSTREAM_FAILED: Entry("was skipped because {steps} did not succeed"),
     ReasonCode.UPSTREAM_SKIPPED: Entry(

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from trainwright.core.artifact import GateResult, Input, Output
 from trainwright.core.cache import CacheMode
+from trainwright.core.governance import AliasPolicy
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName, attempt_id
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.records import Records
@@ -195,6 +196,7 @@ class RunView:
         outputs: published ones, by attempt and name.
         baselines: model name → address and metrics of the version in production.
         next_versions: model name → number that its next version will have.
+        policies: of the aliases that the run would move.
     """
 
     run: Run
@@ -204,6 +206,7 @@ class RunView:
     outputs: Records[tuple[AttemptId, str], Output] = field(default_factory=Records)
     baselines: Mapping[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict)
     next_versions: Mapping[str, int] = field(default_factory=dict)
+    policies: tuple[AliasPolicy, ...] = ()
 
     def step(self, name: StepName) -> StepRun:
         """Return the step of that name."""

@@ -55,18 +55,32 @@ def torchrun(script: str, /, *, workers: int | str = 1, name: str = "", **keys: 
     return _add(name or _name_of(run), {**step, **keys_of(_without(keys, bound))}, keys)
 
 
-def register(model: Any, /, *, name: str, alias: str = "", step: str = _REGISTER, **keys: Any) -> Outputs:
+def register(
+    model: Any,
+    /,
+    *,
+    name: str,
+    alias: str = "",
+    signature: dict[str, dict[str, str]] | None = None,
+    card: Any = "",
+    step: str = _REGISTER,
+    **keys: Any,
+) -> Outputs:
     """Add a step that registers a model; only after every check made on it has passed.
 
     Args:
         model: an output of kind ``model``.
         name: in the registry.
         alias: moved to the new version.
+        signature: what the model takes and gives: ``{"inputs": {name: type}, "outputs": {name: type}}``.
+        card: output of the model's maker with its author's text, or its name there.
         step: name of the step.
         keys: of a step as YAML has them: ``when``, ``depends_on``, ``on_fail``, ``help``.
     """
     under_way = drawing("tw.register")
-    given = {"model": _reference(model, "the model"), "name": name, **({"alias": alias} if alias else {})}
+    text = card if isinstance(card, str) else _reference(card, "the card")
+    more = {"alias": alias, "signature": signature, "card": text}
+    given = {"model": _reference(model, "the model"), "name": name, **{k: v for k, v in more.items() if v}}
     place = caller()
     added = {"uses": _REGISTER, "with": given, **keys_of(keys)}
     return Outputs(under_way.add(step, added, {"": place, **dict.fromkeys(added, place)}), ())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from trainwright.core.ids import ProjectName, RunId
 from trainwright.core.run import RunView
 from trainwright.plan.plan import Plan
-from trainwright.store import registry, runs
+from trainwright.store import documents, registry, runs
 from trainwright.store.database import Rows
 
 
@@ -18,8 +18,10 @@ def with_registry(rows: Rows, project: ProjectName, plan: Plan, view: RunView) -
     if view.run.reproduces is not None:
         found |= _as_then(rows, project, plan, view.run.reproduces.run)
     numbers = {name: registry.next_version(rows, project, name) for name in plan.models}
+    moves = bool(plan.models) and any(s.registration and s.registration.alias for s in plan.by_path.values())
+    policies = documents.alias_policies(rows, project) if moves else ()
     baselines = {name: value for name, value in found.items() if value is not None}
-    return replace(view, baselines=baselines, next_versions=numbers)
+    return replace(view, baselines=baselines, next_versions=numbers, policies=policies)
 
 
 def _as_then(

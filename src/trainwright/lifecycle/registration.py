@@ -1,17 +1,29 @@
 """Whether a model may enter the registry, and as what."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from trainwright.core.artifact import ArtifactKind, Evidence, GateResult, Output, Signature
 from trainwright.core.changes import RegisterModel
-from trainwright.core.ids import StepName
+from trainwright.core.codec import to_json
+from trainwright.core.ids import Digest, StepName
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import StepRun
 from trainwright.core.scalar import Plain
 from trainwright.lifecycle.inputs import made
 from trainwright.lifecycle.join import End, how_ended
+from trainwright.lifecycle.promotion import Candidate, weigh
 from trainwright.lifecycle.turn import Turn
-from trainwright.plan.plan import GroupKind, PlannedStep, within
+from trainwright.plan.plan import GroupKind, PlannedStep, Registration, within
+
+SIGNATURE = "tw.signature"
+"""Fact under which ``tw.signature`` notes what it is told; with a dot and an output's name for one of several."""
+
+INFERRED = "tw.inferred"
+"""Fact with a dot and an output's name, under which a function step notes what the estimator says itself."""
+
+CARD = "card"
+"""Output of the model's maker that holds its author's text, when the pipeline names no other."""
 
 
 def register(planned: PlannedStep, turn: Turn, name: StepName) -> RegisterModel | Reason:
@@ -39,6 +51,10 @@ def register(planned: PlannedStep, turn: Turn, name: StepName) -> RegisterModel 
     if output is None or not any(gate.passed and not gate.default for gate in gates):
         return Reason(ReasonCode.NOT_REGISTERED, {"model": source.name})
     model = registration.model
+    metrics = _metrics([within(path, name) for path in registration.metrics_from], turn)
+    evidence = _evidence(registration, turn, metrics, gates)
+    if not all(said.passed for said in evidence):
+        return _refused(registration, evidence)
     taken = [m.version for m in turn.models if m.model == model]
     return RegisterModel(
         model=model,
@@ -48,9 +64,55 @@ def register(planned: PlannedStep, turn: Turn, name: StepName) -> RegisterModel 
         run=turn.run.id,
         step=output.step,
         output=output.name,
-        metrics=_metrics([within(path, name) for path in registration.metrics_from], turn),
+        metrics=metrics,
         gates=gates,
+        evidence=evidence,
+        signature=registration.signature or _stated(turn, output),
+        card=_card(turn, registration.card, output),
     )
+
+
+def _evidence(
+    registration: Registration, turn: Turn, metrics: Mapping[str, float], gates: tuple[GateResult, ...]
+) -> tuple[Evidence, ...]:
+    """Return what the policies of the alias say of a version that never had one."""
+    if not registration.alias:
+        return ()
+    production = turn.view.baselines.get(registration.model)
+    candidate = Candidate(registration.model, metrics, gates, turn.run.params, (), production)
+    return weigh(turn.view.policies, candidate, registration.alias)
+
+
+def _refused(registration: Registration, evidence: tuple[Evidence, ...]) -> Reason:
+    failed = [said for said in evidence if not said.passed]
+    told: dict[str, Plain] = {
+        "model": registration.source.name,
+        "alias": f"{registration.model}@{registration.alias}",
+        "policy": failed[0].policy,
+        "rules": "; ".join(f"{said.rule} {said.verdict}" for said in failed),
+        "evidence": to_json(evidence),
+    }
+    return Reason(ReasonCode.ALIAS_REFUSED, told)
+
+
+def _stated(turn: Turn, output: Output) -> Signature | None:
+    """Return what the job said that made the model: of this output, or else of its only model."""
+    attempt = turn.attempt(output.attempt)
+    facts = attempt.params if attempt else {}
+    names = (f"{SIGNATURE}.{output.name}", SIGNATURE, f"{INFERRED}.{output.name}")
+    given = next((facts[name] for name in names if name in facts), None)
+    if not isinstance(given, dict):
+        return None
+    sides = [given.get(side) for side in ("inputs", "outputs")]
+    if not all(isinstance(side, dict) and all(isinstance(kind, str) for kind in side.values()) for side in sides):
+        return None
+    inputs, outputs = sides
+    return Signature(inputs, outputs, str(given.get("source", "step")))  # type: ignore[arg-type]  # looked at above
+
+
+def _card(turn: Turn, asked: str, output: Output) -> Digest | None:
+    card = turn.output(output.step, asked or CARD)
+    return card.content.digest if card is not None and card.kind is ArtifactKind.FILE else None
 
 
 def _ends(turn: Turn, name: StepName) -> Iterator[StepRun]:

@@ -1,9 +1,11 @@
-"""``tw.ps``, ``tw.show``, ``tw.compare``, ``tw.plan_of``: the reading commands, for notebooks.
+"""``tw.ps``, ``tw.show``, ``tw.compare``, ``tw.plan_of``, ``tw.load_model``: the reading commands, for notebooks.
 
 Each opens the project of the working directory, as the command of that name does, and closes it again.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from trainwright.app import session
 from trainwright.core.scalar import Plain
@@ -64,6 +66,25 @@ def compare(left: str, right: str) -> Comparison:
     with session() as app:
         first, second, lines = service.compare(app.context, left, right)
         return Comparison(first, second, tuple(lines))
+
+
+def load_model(address: str, *, allow_pickle: bool = False, trusted: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """Return a registered model: ``tw.load_model("models/digits@production")``; its bytes are verified first.
+
+    Args:
+        address: ``NAME@ALIAS``, ``NAME/VERSION`` or ``NAME`` for its newest version; ``models/`` may stand before.
+        allow_pickle: run what a pickle says; without it, no code that is in the files is run.
+        trusted: names of types that skops may make beside those it trusts itself.
+
+    Raises:
+        NotFoundError: no such version.
+        DeniedError: it cannot be loaded without running what is in it, or not at all.
+        BackendError: its bytes were altered.
+    """
+    from trainwright.service.loading import load  # noqa: PLC0415 - reading runs needs none of it
+
+    with session() as app:
+        return load(app.context, address, allow_pickle=allow_pickle, trusted=trusted)
 
 
 def plan_of(file: str | Path, **params: Plain) -> ShownPlan:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 
-from trainwright.core.artifact import ArtifactKind, PinnedData
+from trainwright.core.artifact import ArtifactKind, PinnedData, Signature
 from trainwright.core.cache import CachePolicy
 from trainwright.core.codec import digest_of
 from trainwright.core.environment import StepEnvironment
@@ -65,6 +65,8 @@ class Registration:
         alias: moved to the new version; empty = none.
         judges: steps before it that read the model and have checks of their author's.
         metrics_from: steps whose final metrics describe the model: its maker, then its judges.
+        signature: that the pipeline states; None when it does not.
+        card: output of the model's maker with its author's text; empty = the one that is called ``card``, if any.
     """
 
     source: PlannedInput
@@ -72,6 +74,8 @@ class Registration:
     alias: str
     judges: tuple[StepName, ...]
     metrics_from: tuple[StepName, ...]
+    signature: Signature | None = None
+    card: str = ""
 
 
 class GroupKind(StrEnum):

@@ -82,7 +82,7 @@ def _registration(
         )
     maker = source.step or StepName("")  # spec.load has made sure that a model comes from a step
     paths = tuple(map(scope.path, judges))
-    return Registration(source, asked.name, asked.alias, paths, (maker, *paths)), judges
+    return Registration(source, asked.name, asked.alias, paths, (maker, *paths), asked.signature, asked.card), judges
 
 
 def _has_checks(document: Document, step: StepSpec) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FAILED = 1
 _POSTPONED = frozenset({"coroutine", "generator", "async_generator"})
 """Types of what only prepares work."""
+_MODEL = "model"
 _VALUE = "value"
 """The kind of output that may well be None."""
 
@@ -174,6 +175,19 @@ def _store(job: dict[str, Any], returned: Any, outputs: dict[str, str]) -> None:
             save(value, path, job["outputs"][name], job["project"])
         except RefusedValue as error:
             raise RefusedValue(f"the output {name}: {error}", error.remedy) from error
+        if job["outputs"][name] == _MODEL:
+            _note_signature(name, value)
+
+
+def _note_signature(name: str, value: Any) -> None:
+    """Note what a fitted estimator says of its features, for whoever registers it."""
+    if isinstance(value, os.PathLike) or not hasattr(value, "n_features_in_"):
+        return
+    from trainwright.runtime import calls, signatures
+
+    found = signatures.inferred(value)
+    if found is not None:
+        calls.params(**{f"{signatures.INFERRED}.{name}": found})
 
 
 def _by_output(declared: dict[str, str], returned: Any, outputs: dict[str, str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-__all__ = ["checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop"]
+__all__ = ["checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop", "signature"]
 
 _journals: dict[str, Journal] = {}  # one a process; tests go through several
 
@@ -72,6 +72,28 @@ def should_stop() -> bool:
     """Tell whether somebody asked this attempt to end; save and leave then. Costs a few microseconds."""
     journal = _journal()
     return journal is not None and os.path.exists(journal.stop_file)
+
+
+def signature(model: object = None, *, inputs: object = None, outputs: object = None, output: str = "") -> None:
+    """State what the model of this step takes and gives: ``tw.signature(inputs={"age": "float64"}, outputs={…})``.
+
+    Names map to types, which are free text; a list of names, or a table, does as well. A fitted scikit-learn estimator
+    says the names of its features itself: ``tw.signature(model)``.
+
+    Args:
+        model: an estimator; what it does not say is taken from the other arguments.
+        inputs: name → type, names, or a table with columns.
+        outputs: the same.
+        output: of the step, when it makes several models.
+
+    Raises:
+        ParamConflict: this attempt stated something else before.
+        TypeError: names and types are no text.
+    """
+    from trainwright.runtime import signatures
+
+    stated = signatures.stated(model, inputs, outputs)
+    params(**{f"{signatures.FACT}.{output}" if output else signatures.FACT: stated})
 
 
 class _Checkpoint:

@@ -22,7 +22,8 @@ LARGEST_VALUE_BYTES = 64 << 20
 
 _WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _MARK = b"trainwright"
-_PICKLE = b"trainwright-pickle 1 "
+PICKLE_HEAD = b"trainwright-pickle 1 "
+"""What a pickle of ours begins with."""
 
 
 class RefusedValue(Exception):  # noqa: N818 - it is no error of ours
@@ -111,7 +112,7 @@ def save_pickle(value: Any, path: str, project: str) -> None:
     import pickle
 
     with open(path, "wb") as file:
-        file.write(_PICKLE + project.encode() + b"\n")
+        file.write(PICKLE_HEAD + project.encode() + b"\n")
         try:
             pickle.dump(value, file, protocol=5)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -124,7 +125,7 @@ def load_pickle(path: str, project: str) -> Any:
 
     with open(path, "rb") as file:
         owner = file.readline().decode("utf-8", "replace").rstrip("\n")
-        if owner != _PICKLE.decode() + project:
+        if owner != PICKLE_HEAD.decode() + project:
             raise RefusedValue(
                 f"{path} is not a pickle of the project {project}",
                 "loading a pickle runs code: only steps of the project that made it load it",
@@ -136,7 +137,7 @@ def _save_table(value: Any, path: str) -> None:
     if _is_a(value, "polars", "DataFrame"):
         value.write_parquet(path)
         return
-    with _needing("pyarrow", "to store tables"):
+    with needing("pyarrow", "to store tables"):
         import pyarrow as pa
         import pyarrow.parquet as pq
     maker = b"arrow"
@@ -154,7 +155,7 @@ def _load_table(path: str) -> Any:
     try:
         import pyarrow.parquet as pq
     except ImportError:
-        with _needing("polars or pyarrow", "to read tables"):
+        with needing("polars or pyarrow", "to read tables"):
             import polars as pl
         return pl.read_parquet(path)
     marks = pq.read_schema(path).metadata or {}
@@ -168,7 +169,7 @@ def _load_table(path: str) -> Any:
             pass
         else:
             return pl.read_parquet(path)
-    with _needing("pandas", "to read tables"):
+    with needing("pandas", "to read tables"):
         import pandas as pd
     return pd.read_parquet(path)
 
@@ -188,7 +189,7 @@ def _save_arrays(value: Any, path: str) -> None:
 
 
 def _load_array(path: str) -> Any:
-    with _needing("numpy", "to read arrays"):
+    with needing("numpy", "to read arrays"):
         import numpy as np
     found = np.load(path, allow_pickle=False)
     if not path.endswith(ARRAYS):
@@ -203,7 +204,7 @@ def _refuse_objects(arrays: Any) -> None:
 
 
 def _save_tensors(value: Any, path: str) -> None:
-    with _needing("safetensors", "to store tensors"):
+    with needing("safetensors", "to store tensors"):
         from safetensors.torch import save_file
     import torch
 
@@ -219,7 +220,7 @@ def _save_tensors(value: Any, path: str) -> None:
 
 
 def _load_tensors(path: str) -> Any:
-    with _needing("safetensors and torch", "to read tensors"):
+    with needing("safetensors and torch", "to read tensors"):
         from safetensors import safe_open
         from safetensors.torch import load_file
     with safe_open(path, framework="pt") as file:
@@ -229,7 +230,7 @@ def _load_tensors(path: str) -> Any:
 
 
 def _save_model(value: Any, path: str) -> None:
-    with _needing("skops", "to store scikit-learn models"):
+    with needing("skops", "to store scikit-learn models"):
         import skops.io
     try:
         skops.io.dump(value, path)
@@ -239,7 +240,7 @@ def _save_model(value: Any, path: str) -> None:
 
 
 def _load_model(path: str) -> Any:
-    with _needing("skops", "to read scikit-learn models"):
+    with needing("skops", "to read scikit-learn models"):
         import skops.io
     _refuse_strangers(skops.io, path)
     return skops.io.load(path)
@@ -272,7 +273,7 @@ LOAD: dict[str, Callable[[str], Any]] = {
 }
 
 
-class _needing:  # noqa: N801 - read as a verb
+class needing:  # noqa: N801 - read as a verb
     """Around an import: names the package that is missing."""
 
     def __init__(self, package: str, purpose: str) -> None:

@@ -10,7 +10,7 @@ HOMES = {
     "dsl.references": ("each", "loop", "matrix", "prev"),
     "dsl.running": ("RunFailed",),
     "dsl.steps": ("pickle", "step"),
-    "runtime.calls": ("checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop"),
+    "runtime.calls": ("checkpoint", "inputs", "log", "outputs", "params", "progress", "should_stop", "signature"),
     "runtime.dataset": ("Dataset",),
     "runtime.drift": ("drift",),
     "runtime.expect": ("expect",),

@@ -25,6 +25,7 @@ from trainwright.service.capture.environment import RECORDS, capture_environment
 from trainwright.service.capture.hardware import capture_hardware
 from trainwright.service.context import Context
 from trainwright.service.datasets import pin
+from trainwright.service.namespaces import refuse_unclean
 from trainwright.service.versions import refuse_removed
 from trainwright.spec.document import Document
 from trainwright.spec.params import resolve
@@ -181,10 +182,12 @@ def submit(
 
     Raises:
         SpecError: the code tree is too large or not readable as a whole.
+        DeniedError: a namespace that the run touches forbids code that is not committed.
         BackendError: the code cannot be stored.
         NotFoundError: a dataset version was removed since it was pinned.
     """
     fingerprint = take_fingerprint(context, prepared)
+    refuse_unclean(context, prepared.plan, fingerprint.code)
     if cache is not CacheMode.OFF:
         _read_sources(context, prepared.plan, fingerprint)
     while True:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from trainwright.core.artifact import ArtifactKind
+from trainwright.core.artifact import ArtifactKind, Signature
 from trainwright.core.cache import CachePolicy
 from trainwright.core.environment import AskedEnvironment
 from trainwright.core.errors import Position
@@ -63,11 +63,15 @@ class RegisterSpec:
         model: ``step.output``.
         name: in the registry.
         alias: moved to the new version; empty = none.
+        signature: what the model takes and gives; None when the pipeline does not say.
+        card: output of the step that makes the model, with its author's text; empty = its output ``card``, if any.
     """
 
     model: str
     name: str
     alias: str = ""
+    signature: Signature | None = None
+    card: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,8 +282,18 @@ class Links:
             if other != name
             for key, kind in found.out.items()
         }
+        if register.card and made.get(f"{step}.{register.card}", ArtifactKind.FILE) is not ArtifactKind.FILE:
+            message = f"card: {register.card} is a {made[f'{step}.{register.card}'].value}, not a file"
+            remedy = f"declare it as one: out: {{{register.card}: file}}"
+            where = self.tree.where(f"steps.{name}.with.card")
+            self.findings.add(where, WrongValueError("TW1060", message, remedy=remedy))
         if step in self.spec.steps and self.spec.steps[step].uses and output:
             return  # what that file gives is known when all files are read
+        if register.card and f"{step}.{register.card}" not in made and step in self.spec.steps:
+            message = f"card: {register.card} is no output of step {step}"
+            remedy = f"declare it there: out: {{{register.card}: file}}"
+            where = self.tree.where(f"steps.{name}.with.card")
+            self.findings.add(where, WrongValueError("TW1060", message, remedy=remedy))
         models = [made_by for made_by, kind in made.items() if kind is ArtifactKind.MODEL]
         kind = made.get(f"{step}.{output}")
         if kind is ArtifactKind.MODEL:

@@ -3,6 +3,7 @@
 from pydantic import ValidationError
 
 from trainwright.core import condition
+from trainwright.core.artifact import Signature
 from trainwright.core.cache import CachePolicy
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
@@ -190,7 +191,15 @@ def _register(path: str, model: StepModel, tree: Tree, findings: Findings) -> Re
             below = ".".join([f"{path}.with", *(str(part) for part in problem["loc"])])
             findings.add(place(tree, below, problem), translate(problem, below))
         return None
-    return RegisterSpec(asked.model, asked.name, asked.alias)
+    stated = asked.signature
+    signature = None if stated is None else Signature(dict(stated.inputs), dict(stated.outputs), "pipeline")
+    step, _, output = asked.card.rpartition(".")
+    maker = asked.model.partition(".")[0]
+    if step not in {"", maker}:
+        message = f"card: {asked.card} is of another step than the model"
+        remedy = f"name an output of {maker} that holds the text, as in card: {maker}.card"
+        findings.add(tree.where(f"{path}.with.card"), WrongValueError("TW1060", message, remedy=remedy))
+    return RegisterSpec(asked.model, asked.name, asked.alias, signature, output)
 
 
 def _clashes(path: str, model: StepModel, tree: Tree) -> list[tuple[str, WrongValueError]]:

@@ -233,12 +233,21 @@ class CacheModel(_Model):
     ttl: Seconds | None = None
 
 
+class SignatureModel(_Model):
+    """What a model takes and gives: name → type."""
+
+    inputs: Annotated[dict[str, str], Field(min_length=1)]
+    outputs: Annotated[dict[str, str], Empty] = {}
+
+
 class RegisterModel(_Model):
     """What a register step registers."""
 
     model: str
     name: Annotated[str, AfterValidator(_name("model"))]
     alias: Annotated[str, AfterValidator(_name("alias"))] = ""
+    signature: SignatureModel | None = None
+    card: str = ""
 
 
 class StepModel(_Model):

@@ -17,6 +17,7 @@ from trainwright.spec.models import (
     RegisterModel,
     ReproduceModel,
     ResourcesModel,
+    SignatureModel,
     StepModel,
     names_of,
 )
@@ -33,6 +34,7 @@ LATER = frozenset(
 )
 """Keys of the language that this version knows of and does not do yet."""
 
+_BELOW_THE_TOP: dict[str, type[BaseModel]] = {"environment": EnvironmentModel, "reproduce": ReproduceModel}
 _BELOW_A_STEP: dict[str, type[BaseModel]] = {
     "resources": ResourcesModel,
     "retry": RetryModel,
@@ -158,17 +160,17 @@ def _model_at(parts: list[str]) -> tuple[type[BaseModel], str]:
     match parts:
         case ["params", name, _]:
             return ParamModel, f"the parameter {name}"
+        case ["steps", name, "with", "signature", _]:
+            return SignatureModel, f"signature: of step {name}"
         case ["steps", name, key, _] if key in _BELOW_A_STEP:
             return _BELOW_A_STEP[key], f"{key}: of step {name}"
         case ["steps", name, "on_fail", *below] if below:
             model, where = _model_at(["steps", name, *below])
             return model, f"on_fail: of {where}"
-        case ["environment", _]:
-            return EnvironmentModel, "environment:"
         case ["triggers", _, _]:
             return TriggerModel, "a trigger"
-        case ["reproduce", _]:
-            return ReproduceModel, "reproduce:"
+        case [key, _] if key in _BELOW_THE_TOP:
+            return _BELOW_THE_TOP[key], f"{key}:"
         case ["steps", name, _]:
             return StepModel, f"step {name}"
         case _:

@@ -36,7 +36,7 @@ version (and so none that an alias points or ever pointed at), and no other run 
 
 _TABLES = ("metric", "attempt_input", "output", "attempt", "step", "outbox", "event")
 """What belongs to a run, in the order in which it can go. The event of a trigger that a run was started for stays: its
-id keeps it from being run again."""
+id keeps it from being run again. So does the note of a removed model version: its number is not given again."""
 
 
 class Over(NamedTuple):
@@ -156,6 +156,9 @@ def _named_for_good(rows: Rows, gone: set[tuple[ProjectName, str]]) -> Iterator[
             yield row["digest"], address
     for row in rows.all("SELECT name, version, digest FROM model_version ORDER BY project, name, version"):
         yield row["digest"], f"models/{row['name']}/{row['version']}"
+    cards = "SELECT name, version, card FROM model_version WHERE card IS NOT NULL ORDER BY project, name, version"
+    for row in rows.all(cards):
+        yield row["card"], f"the card of models/{row['name']}/{row['version']}"
 
 
 def _published(rows: Rows, gone: set[RunId]) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,17 @@ import json
 import math
 from datetime import UTC, datetime
 
-from trainwright.core.artifact import ArtifactKind, Content, GateResult, Input, ModelVersion, Output
+from trainwright.core.artifact import (
+    AliasMove,
+    ArtifactKind,
+    Content,
+    Evidence,
+    GateResult,
+    Input,
+    ModelVersion,
+    Output,
+    Signature,
+)
 from trainwright.core.cache import CacheMode
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
@@ -240,7 +250,18 @@ def model_of(row: Row, aliases: tuple[str, ...]) -> ModelVersion:
         registered_at=datetime.fromisoformat(row["registered_at"]),
         registered_by=row["registered_by"],
         aliases=aliases,
+        signature=None if row["signature"] is None else from_json(Signature, json.loads(row["signature"])),
+        card=None if row["card"] is None else Digest(row["card"]),
     )
+
+
+def move_of(row: Row) -> AliasMove:
+    """Return the move of an alias in a row."""
+    return AliasMove(
+        row["model"], row["alias"], row["revision"], row["before"], row["after"], row["reason"],
+        datetime.fromisoformat(row["moved_at"]), row["moved_by"], row["how"],
+        tuple(from_json(Evidence, said) for said in json.loads(row["evidence"])),
+    )  # fmt: skip
 
 
 def reason_of(text: str | None) -> Reason | None:

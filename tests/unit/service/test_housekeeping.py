@@ -18,10 +18,11 @@ from trainwright.core.states import AttemptState, RunState
 from trainwright.plan.plan import Plan
 from trainwright.ports.testing.clock import VirtualClock
 from trainwright.runtime import disk
+from trainwright.service import removal
 from trainwright.service.context import Context
 from trainwright.service.housekeeping import Collected, collect, run_folder
 from trainwright.service.repair import look_over
-from trainwright.store import datasets, retention, runs
+from trainwright.store import datasets, registry, retention, runs
 from trainwright.store.migrate import open_database
 
 OF = plan(step("train", out={"model": "model"}))
@@ -346,6 +347,23 @@ def test_no_table_that_belongs_to_a_run_is_forgotten(world: Context) -> None:
     with world.database.reading() as rows:
         tables = [row["name"] for row in rows.all("SELECT name FROM sqlite_master WHERE type = 'table'")]
         owned = {t for t in tables if any(c["name"] == "run_id" for c in rows.all(f"PRAGMA table_info({t})"))}
-    assert owned == {*OF_A_RUN, "model_version", "trigger_event", "cache_entry"}, (
+    assert owned == {*OF_A_RUN, "model_version", "model_removed", "trigger_event", "cache_entry"}, (
         "say in store/retention.py what becomes of the new one"
     )
+
+
+def test_a_version_that_was_removed_from_the_registry_keeps_nothing_and_a_card_is_kept(world: Context) -> None:
+    made, words = stored(world, "model"), stored(world, "about it")
+    record = over(world, "r1", made)
+    asked = replace(version_of(record, 1), content=made, card=words.digest)
+    with world.database.writing() as rows:
+        registry.insert_version(rows, PROJECT, asked, world.clock.now(), "ada")
+    over(world, "r2", ago=HOUR)
+    gone(later(world), DAY)
+    assert world.content.has(made.digest)
+    assert world.content.has(words.digest)
+    removal.remove(world, "m/1", "")
+    gone(later(world), DAY)
+    assert not world.content.has(made.digest)
+    assert not world.content.has(words.digest)
+    assert rows_of(world, "r1")["run"] == 0

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from build import PROJECT, context, insert, plan, step, version_of
+from trainwright.core.artifact import AliasMove, ModelVersion
 from trainwright.core.errors import ConflictError, GateError, TrainwrightError
-from trainwright.service import models
+from trainwright.service import models, promotion
 from trainwright.service.context import Context
 from trainwright.store import registry
 from trainwright.store.database import Database, Rows
@@ -29,7 +30,13 @@ def world(tmp_path: Path) -> Iterator[Context]:
 
 
 def promote(world: Context, number: int) -> None:
-    models.promote(world, f"m/{number}", "production", "")
+    promotion.promote(world, f"m/{number}", "production", "")
+
+
+def promoted(world: Context, address: str, reason: str) -> tuple[ModelVersion, AliasMove]:
+    done = promotion.promote(world, address, "production", reason)
+    assert done.move is not None
+    return done.version, done.move
 
 
 def holder(world: Context) -> int | None:
@@ -59,11 +66,11 @@ def test_an_address_that_leads_nowhere_is_refused(world: Context, address: str, 
 
 
 def test_the_first_promotion_and_the_second(world: Context) -> None:
-    version, first = models.promote(world, "m/1", "production", "")
+    version, first = promoted(world, "m/1", "")
     assert (version.version, first.before, first.after, first.revision, first.reason) == (1, None, 1, 1, "promoted m/1")
-    _, second = models.promote(world, "m/2", "production", "better")
+    _, second = promoted(world, "m/2", "better")
     assert (second.before, second.after, second.revision, second.reason) == (1, 2, 2, "better")
-    assert models.history(world, "m", "production") == [first, second]
+    assert models.history(world, "m@production") == [first, second]
     found = models.versions(world, "m")
     assert {v.version: v.aliases for v in found} == {1: (), 2: ("production",), 3: (), 4: ("candidate",)}
 
@@ -78,32 +85,32 @@ def test_what_no_check_has_passed_is_not_promoted(world: Context) -> None:
 def test_a_promotion_to_where_the_alias_is_is_a_conflict(world: Context) -> None:
     promote(world, 1)
     assert code(lambda: promote(world, 1)) == "TW5101"
-    assert len(models.history(world, "m", "production")) == 1
+    assert len(models.history(world, "m@production")) == 1
 
 
 def test_going_back_twice_goes_back_two_versions(world: Context) -> None:
     for number in (1, 2, 3):
         promote(world, number)
-    went = [models.rollback(world, "m", "production", "")[1] for _ in range(2)]
+    went = [promotion.rollback(world, "m", "production", "")[1] for _ in range(2)]
     assert [(m.before, m.after, m.reason) for m in went] == [(3, 2, "rolled back"), (2, 1, "rolled back")]
-    assert code(lambda: models.rollback(world, "m", "production", "")) == "TW4104"
+    assert code(lambda: promotion.rollback(world, "m", "production", "")) == "TW4104"
     promote(world, 3)
-    assert models.rollback(world, "models/m@production", "production", "bad")[0].version == 1
+    assert promotion.rollback(world, "models/m@production", "production", "bad")[0].version == 1
 
 
 @pytest.mark.parametrize(("name", "expected"), [("n", "TW4102"), ("m", "TW4104")])
 def test_there_may_be_nothing_to_go_back_to(world: Context, name: str, expected: str) -> None:
-    assert code(lambda: models.rollback(world, name, "production", "")) == expected
+    assert code(lambda: promotion.rollback(world, name, "production", "")) == expected
     promote(world, 1)
-    assert code(lambda: models.rollback(world, name, "production", "")) == expected
+    assert code(lambda: promotion.rollback(world, name, "production", "")) == expected
 
 
 def test_g26_replaying_the_history_gives_the_final_alias(world: Context) -> None:
     for number in (1, 3, 2):
         promote(world, number)
-    models.rollback(world, "m", "production", "")
+    promotion.rollback(world, "m", "production", "")
     at: int | None = None
-    for number, move in enumerate(models.history(world, "m", "production"), 1):
+    for number, move in enumerate(models.history(world, "m@production"), 1):
         assert (move.revision, move.before) == (number, at)
         at = move.after
     assert at == holder(world) == 3
@@ -133,6 +140,6 @@ def test_g26_a_rollback_that_was_overtaken_is_a_conflict(world: Context) -> None
     late = replace(world, database=racing)
     try:
         with pytest.raises(ConflictError):
-            models.rollback(late, "m", "production", "")
+            promotion.rollback(late, "m", "production", "")
     finally:
         racing.close()

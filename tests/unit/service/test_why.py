@@ -152,6 +152,11 @@ GIVEN: dict[str, tuple[dict[str, Plain], str, str]] = {
         {"origin": "r1/a/1", "key": "0123", "resumed": "r2"},
         "taken over from runs/r2: equal to runs/r1/a/1 (key 0123)", "",
     ),
+    "alias-refused": (
+        {"model": "train.model", "alias": "m@candidate", "rules": "auc >= 0.9 failed", "policy": "strict"},
+        "train.model was not registered: it may not become m@candidate (auc >= 0.9 failed)",
+        "register it without alias:, or change the policy: tw config show AliasPolicy/strict",
+    ),
     "step-failed": (
         {"step": "a", "cause": "the command crashed with SIGSEGV"},
         "the step a failed: the command crashed with SIGSEGV", "",

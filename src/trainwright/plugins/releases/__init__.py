@@ -1,0 +1,1 @@
+"""Where models are released to, one module a type."""

@@ -1,0 +1,1 @@
+"""Kinds of platform documents, a module each; ``known`` lists them."""

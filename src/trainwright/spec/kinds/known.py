@@ -1,0 +1,15 @@
+"""Every kind of platform document, by name. A new kind is one module here and one line below."""
+
+from collections.abc import Mapping
+
+from trainwright.spec.kinds import alias_policy, namespace, release_target
+from trainwright.spec.kinds.kind import Kind
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        alias_policy.KIND,
+        namespace.KIND,
+        release_target.KIND,
+    )
+}

@@ -30,7 +30,7 @@ from trainwright.plan.cachekey import environment_parts
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.stores.local import LocalContent
-from trainwright.runtime import tree
+from trainwright.runtime import identity
 from trainwright.service.context import Context
 from trainwright.service.values import read_value
 from trainwright.settings import Settings, read_settings
@@ -183,8 +183,8 @@ class App:
             read_value=self._read_value,
             chance=lambda: Chance(secrets.randbelow(1000) / 1000, lambda: secrets.token_hex(16)),
             project=self.context.project,
-            owner=_owner(os.getpid()),
-            owner_is_gone=_owner_is_gone,
+            owner=identity.of_process(os.getpid()),
+            owner_is_gone=identity.is_gone,
             memory=self.memory,
         )
         return Engine(world)
@@ -329,7 +329,7 @@ def ensure_engine(app: App) -> None:
 
 def _is_held(head: runs.Head, now: datetime) -> bool:
     owner, until = head.lease_owner, head.lease_expires_at
-    return owner is not None and until is not None and until > now and not _owner_is_gone(owner)
+    return owner is not None and until is not None and until > now and not identity.is_gone(owner)
 
 
 def start_background_engine(app: App) -> int:
@@ -398,27 +398,3 @@ def _make_home(home: Path) -> None:
             where=str(home),
             remedy="set TW_HOME to a folder that you may write",
         ) from error
-
-
-def _owner(pid: int) -> str:
-    return f"{os.uname().nodename}:{_boot()}:{pid}:{_start_ticks(pid)}"
-
-
-def _owner_is_gone(owner: str) -> bool:
-    """Tell whether the process behind a lease is known to be dead: it was on this machine, and is not any more."""
-    host, boot, pid, ticks = owner.rsplit(":", 3)
-    if host != os.uname().nodename:
-        return False
-    return boot != _boot() or _start_ticks(int(pid)) != ticks
-
-
-def _boot() -> str:
-    with contextlib.suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return "unknown"
-
-
-def _start_ticks(pid: int) -> str:
-    """Return when a process began, in ticks since the start of the machine; ``gone`` for none and for a zombie."""
-    fields = tree.stat_fields(pid)
-    return fields[19].decode() if fields and fields[0] not in {b"Z", b"X"} else "gone"

@@ -193,10 +193,12 @@ def _link_causes(records: Records, weaver: Weaver, view: RunView, record: Attemp
 
 
 def _weave_model(records: Records, weaver: Weaver, version: ModelVersion) -> str:
-    """Add a model version and the aliases that point at it now; what it was released to follows those."""
+    """Add a model version and the aliases that point at it now, and the releases that serve it."""
     address = weaver.add(records.model(version))
     for alias in version.aliases:
         weaver.link(address, weaver.add(records.alias(version, alias)))
+    for release in records.releases(version):
+        weaver.link(address, weaver.add(release), digest=release.digest)
     return address
 
 

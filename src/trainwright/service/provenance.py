@@ -9,12 +9,13 @@ from trainwright.core.codec import digest_of
 from trainwright.core.ids import AttemptId, Digest, RunId, StepName, attempt_id
 from trainwright.core.lineage import REUSED, Code, Facets, LineageNode, NodeKind, Weaver
 from trainwright.core.quantity import show_bytes
+from trainwright.core.release import ReleaseState
 from trainwright.core.run import Attempt, Run, RunView
 from trainwright.lifecycle.inputs import made
 from trainwright.lifecycle.turn import Chance, Turn
 from trainwright.plan.plan import Plan, within
 from trainwright.service.context import Context
-from trainwright.store import datasets, registry, runs
+from trainwright.store import datasets, registry, releases, runs
 from trainwright.store import lineage as store
 from trainwright.store.database import Rows
 
@@ -131,6 +132,21 @@ class Records:
         facets = Facets(at=last.moved_at, by=last.moved_by, reason=last.reason) if last else Facets()
         address = f"models/{version.name}@{alias}"
         return LineageNode(address, NodeKind.ALIAS, note=f"version {version.version}", facets=facets)
+
+    def releases(self, version: ModelVersion) -> list[LineageNode]:
+        """Return the nodes of the releases that serve a version now, oldest first."""
+        found = releases.of_model(self.rows, self.context.project, version.name, version.version)
+        return [
+            LineageNode(
+                f"releases/{each.target}/{each.number}",
+                NodeKind.RELEASE,
+                each.digest,
+                f"version {each.version} at {each.place}",
+                Facets(at=each.ended_at, by=each.asked_by, reason=each.reason),
+            )
+            for each in found
+            if each.state is ReleaseState.RELEASED
+        ]
 
     # datasets
 

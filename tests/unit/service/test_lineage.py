@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from ancestry import Did, add_dataset, add_model, add_run, move_alias, output_of
 from build import content, context
 from trainwright.core.errors import NotFoundError
+from trainwright.core.ids import Digest
 from trainwright.core.lineage import Lineage, NodeKind, distances, within_depth
+from trainwright.core.release import Release, ReleaseState
 from trainwright.service.context import Context
 from trainwright.service.lineage import downstream, upstream
+from trainwright.store import releases
 
 
 @pytest.fixture
@@ -258,3 +261,18 @@ def test_up_and_down_are_one_graph(tmp_path_factory: pytest.TempPathFactory, his
         found = {a for a in attempts if a in down.by_address()}
         assert found - {beginning} == {a for a in attempts if beginning in behind[a]} - {beginning}
     world.database.close()
+
+
+def test_data_leads_forward_to_the_releases_that_serve_its_models(world: Context) -> None:
+    add_dataset(world, "d", 1, "x", "s3://bucket/raw")
+    two_steps(world, "a", "datasets/d@1", "x")
+    add_model(world, "a", 1, "production")
+    now = world.clock.now()
+    with world.database.writing() as rows:
+        for number, state in ((1, ReleaseState.ROLLED_BACK), (2, ReleaseState.RELEASED), (3, ReleaseState.FAILED)):
+            made = Release(
+                "shop", number, "m", 1, Digest("sha256:ab"), "m", state, None, "", "/srv", "", now, "ada", now
+            )
+            releases.insert(rows, world.project, made)
+    found = downstream(world, "datasets/d@1")
+    assert addresses(found, NodeKind.RELEASE) == ["releases/shop/2"]

@@ -45,10 +45,16 @@ class ContentStore(Protocol):
         """
         ...
 
-    def put_files(self, root: Path, paths: tuple[str, ...]) -> Content:
+    def put_files(self, root: Path, paths: tuple[str, ...], how: Intake | None = None) -> Content:
         """Store these files under ``root`` as one folder; ``paths`` are relative, with ``/``.
 
+        Args:
+            root: of the files.
+            paths: of each.
+            how: as for ``put``, but nothing is remembered or referred to; None takes any amount.
+
         Raises:
+            DeniedError: TW3511 more than the limit would be copied; nothing was.
             BackendError: as ``put``.
         """
         ...
@@ -107,7 +113,7 @@ class ContentStore(Protocol):
 class SupportsArrivals(Protocol):
     """A store that takes what is not on this machine's disk."""
 
-    def receive(self, remote: "RemoteFiles", arrived: Callable[[int | None], None]) -> Content:
+    def receive(self, remote: "RemoteFiles", arrived: Callable[[int | None], None], how: Intake = USUAL) -> Content:
         """Fetch remote files, several at a time, each byte hashed; those that are here and unchanged are not fetched.
 
         What came before a failure or a kill is not fetched again.
@@ -115,8 +121,10 @@ class SupportsArrivals(Protocol):
         Args:
             remote: what is to be stored.
             arrived: told the bytes of each file that came, None for one that was here.
+            how: whether more than the limit may come.
 
         Raises:
+            DeniedError: TW3511 more than the limit would come; nothing did.
             BackendError: TW6402 a name leads elsewhere; a file is not as listed, or no space left; as ``remote.read``.
         """
         ...

@@ -10,7 +10,7 @@ import os
 from hashlib import sha256
 
 from trainwright.runtime import atomic, blobs, content, disk, lock, manifest, plainjson
-from trainwright.runtime.errors import ContentError
+from trainwright.runtime.errors import ContentError, TooMuch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,35 +56,47 @@ def refuse_listing(paths: Iterable[str]) -> None:
     manifest.refuse_overlaps(manifest.Manifest("folder", entries))
 
 
-def receive(
-    root: str,
-    kind: str,
-    origin: str,
-    arrivals: Sequence[Arrival],
-    arrived: Callable[[int | None], None] = lambda _: None,
-) -> content.Stored:
+class Reception:
+    """What is to come.
+
+    Attributes:
+        kind: ``file`` or ``folder``.
+        origin: where the files come from; what is known of them is noted under it.
+        arrivals: all of them; one for a file.
+        limit: bytes that may come, as far as they are listed; None for any number.
+    """
+
+    __slots__ = ("arrivals", "kind", "limit", "origin")
+
+    def __init__(self, kind: str, origin: str, arrivals: Sequence[Arrival], limit: int | None = None) -> None:
+        self.kind = kind
+        self.origin = origin
+        self.arrivals = arrivals
+        self.limit = limit
+
+
+def receive(root: str, asked: Reception, arrived: Callable[[int | None], None] = lambda _: None) -> content.Stored:
     """Store files that come from elsewhere as one file or folder.
 
     Args:
         root: of the store.
-        kind: ``file`` or ``folder``.
-        origin: where they come from; what is known of them is noted under it.
-        arrivals: all of them; one for a file.
+        asked: what is to come.
         arrived: told the bytes of each file that came, None for one that was here already; one call at a time.
 
     Raises:
+        TooMuch: more is listed than may come; nothing was fetched.
         ContentError: a name leads elsewhere, a file is not as long as listed, or no space is left.
         Exception: whatever ``read`` raises.
     """
-    refuse_listing(arrival.path for arrival in arrivals)
+    refuse_listing(arrival.path for arrival in asked.arrivals)
     root = os.path.abspath(root)
     with lock.shared(root):  # until the manifest names them, nobody may sweep
-        receiving = _Receiving(root, origin, arrived)
+        receiving = _Receiving(root, asked.origin, arrived)
         try:
-            entries = receiving.go(arrivals)
+            entries = receiving.go(asked.arrivals, asked.limit)
         finally:
             receiving.close()
-        return content.put_manifest(root, manifest.Manifest(kind, entries))
+        return content.put_manifest(root, manifest.Manifest(asked.kind, entries))
 
 
 class _Receiving:
@@ -101,7 +113,7 @@ class _Receiving:
     def close(self) -> None:
         disk.remove(self._folder)
 
-    def go(self, arrivals: Sequence[Arrival]) -> list[manifest.Entry]:
+    def go(self, arrivals: Sequence[Arrival], limit: int | None) -> list[manifest.Entry]:
         """Return an entry for each, in order."""
         from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -115,6 +127,9 @@ class _Receiving:
                 self._arrived(None)
             else:
                 coming.append(arrival)
+        needed = sum(arrival.size or 0 for arrival in coming)
+        if limit is not None and needed > limit:
+            raise TooMuch(needed, len(coming), limit)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="arrivals") as pool:
             futures = {pool.submit(self._take, arrival): arrival for arrival in coming}
             try:

@@ -60,13 +60,14 @@ def put(root: str, path: str, wish: Wish = PLAIN) -> Stored:
     return _store(root, kind, found, wish, (os.path.abspath(path), at_ns))
 
 
-def put_files(root: str, base: str, relative_paths: Iterable[str]) -> Stored:
+def put_files(root: str, base: str, relative_paths: Iterable[str], wish: Wish = PLAIN) -> Stored:
     """Store these files below ``base`` as one folder; a folder among them stands for all it holds.
 
     Raises:
+        TooMuch: more would be copied than the limit; nothing was.
         ContentError: as :func:`put`, and for a path that leads out of ``base``.
     """
-    return _store(root, "folder", walk.choose(base, relative_paths), PLAIN, ("", 0))
+    return _store(root, "folder", walk.choose(base, relative_paths), wish, ("", 0))
 
 
 def put_part(root: str, digest: str, paths: Iterable[str]) -> Stored:

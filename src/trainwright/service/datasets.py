@@ -148,7 +148,7 @@ def _store(
     from trainwright.service import fetching  # noqa: PLC0415 - a path, which most data is, needs none of it
 
     told = progress or fetching.SILENT
-    return fetching.store(context.content, located, asked, reference=how.reference, progress=told)
+    return fetching.store(context.content, located, asked, how, told)
 
 
 def resolve(context: Context, address: str, where: str = "") -> DatasetVersion:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from trainwright.core.artifact import Content
 from trainwright.core.errors import BackendError
-from trainwright.ports.content import ContentStore, SupportsArrivals
+from trainwright.ports.content import USUAL, ContentStore, Intake, SupportsArrivals
 from trainwright.ports.source import FileSet, Located, RemoteFiles, Snapshot, no_reference
 
 
@@ -38,7 +38,7 @@ class Store(ContentStore, SupportsArrivals, Protocol):
 
 
 def store(
-    content: Store, located: Located, asked: str, *, reference: bool = False, progress: Progress = SILENT
+    content: Store, located: Located, asked: str, how: Intake = USUAL, progress: Progress = SILENT
 ) -> tuple[Content, str]:
     """Return the content, and what stands for its origin in the record.
 
@@ -46,10 +46,11 @@ def store(
         content: where it goes.
         located: as a source found it.
         asked: the URI or path that a person wrote.
-        reference: refuse to store files of this machine.
+        how: whether files of this machine are refused, and how much may be copied.
         progress: told of each remote file.
 
     Raises:
+        DeniedError: TW3511 more would be copied than may be.
         SpecError: TW2112 there is nothing to refer to.
         BackendError: it cannot be read or stored, or changed meanwhile.
     """
@@ -57,16 +58,16 @@ def store(
         case Snapshot():
             return content.put_snapshot(located), located.uri
         case RemoteFiles():
-            return _bring(content, located, progress), located.uri
-        case FileSet() | Path() if reference:
+            return _bring(content, located, how, progress), located.uri
+        case FileSet() | Path() if how.reference:
             raise no_reference(asked)
         case FileSet(root, paths, source):
-            return content.put_files(root, paths), source
+            return content.put_files(root, paths, how), source
         case Path():
-            return content.put(located), asked if "://" in asked else str(located)
+            return content.put(located, how), asked if "://" in asked else str(located)
 
 
-def _bring(content: Store, remote: RemoteFiles, progress: Progress) -> Content:
+def _bring(content: Store, remote: RemoteFiles, how: Intake, progress: Progress) -> Content:
     sizes = [file.size_bytes for file in remote.files]
     known = [size for size in sizes if size is not None]
     progress.begin(len(sizes), sum(known) if len(known) == len(sizes) else None)
@@ -77,7 +78,7 @@ def _bring(content: Store, remote: RemoteFiles, progress: Progress) -> Content:
         fetched = fetched or size_bytes is not None
         progress.arrived(size_bytes)
 
-    stored = content.receive(remote, arrived)
+    stored = content.receive(remote, arrived, how)
     if fetched and remote.again() != remote.files:
         raise BackendError(
             "TW6401",

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from trainwright.core.errors import BackendError, NotFoundError, SpecError, TransientBackendError
+from trainwright.core.errors import BackendError, DeniedError, NotFoundError, SpecError, TransientBackendError
 from trainwright.plugins.sources.object import ObjectSource
 from trainwright.plugins.stores.local import LocalContent
-from trainwright.ports.source import RemoteFiles
+from trainwright.ports.content import Intake
+from trainwright.ports.source import FileSet, RemoteFiles
+from trainwright.service.fetching import store as store_found
 
 BASE = Path("/")
 
@@ -103,6 +105,28 @@ def test_only_what_changed_is_fetched_again(tmp_path: Path) -> None:
     assert changed.digest != first.digest
     assert sorted(store.opened) == ["b/p/a", "b/p/b", "b/p/b"]
     assert content.entries(changed.digest)[1][1] == 2
+
+
+def test_more_than_the_limit_is_not_fetched_unasked_and_what_is_here_does_not_count(tmp_path: Path) -> None:
+    store = Store({"b/p/a": b"12345", "b/p/b": b"6"})
+    content = LocalContent(tmp_path, 5)
+    with pytest.raises(DeniedError, match="holds 6B in 2") as caught:
+        content.receive(located(store), lambda _: None)
+    assert caught.value.problem.code == "TW3511"
+    assert "--copy" in caught.value.problem.remedy
+    assert store.opened == []
+    content.receive(located(store), lambda _: None, Intake(any_size=True))
+    store.keys["b/p/b"] = b"67"
+    assert content.receive(located(store), lambda _: None).size_bytes == 7
+
+
+def test_a_pattern_is_held_to_the_limit_and_code_is_not(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"123456")
+    content = LocalContent(tmp_path / "store", 5)
+    with pytest.raises(DeniedError):
+        store_found(content, FileSet(tmp_path, ("a.csv",), "*.csv"), "*.csv")
+    assert store_found(content, FileSet(tmp_path, ("a.csv",), "*.csv"), "*.csv", Intake(any_size=True))[0].files == 1
+    assert LocalContent(tmp_path / "other", 5).put_files(tmp_path, ("a.csv",)).files == 1
 
 
 def test_content_from_elsewhere_is_that_of_the_same_folder_here(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ class HashingContent:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
 
-    def put_files(self, root: Path, paths: tuple[str, ...]) -> Content:
+    def put_files(self, root: Path, paths: tuple[str, ...], how: Intake | None = None) -> Content:
         assert list(paths) == sorted(set(paths))
         self.files = {path: (root / path).read_bytes() for path in paths}
         digest = hashlib.sha256(repr(self.files).encode()).hexdigest()

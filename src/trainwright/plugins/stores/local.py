@@ -25,7 +25,7 @@ from trainwright.ports.content import (
 )
 from trainwright.runtime import blobs, content, disk, index, walk
 from trainwright.runtime.errors import ContentError, TooMuch
-from trainwright.runtime.intake import Wish
+from trainwright.runtime.intake import PLAIN, Wish
 from trainwright.runtime.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class LocalContent:
 
     def put(self, path: Path, how: Intake = USUAL) -> Content:
         """See ``ContentStore.put``."""
-        limit = None if how.any_size else self._copy_limit
-        wish = Wish(remembered=True, strict=how.strict or self._strict, limit=limit, progress=how.progress)
+        strict = how.strict or self._strict
+        wish = Wish(remembered=True, strict=strict, limit=self._limit(how), progress=how.progress)
         try:
             if how.reference:
                 from trainwright.runtime import origins  # few ask for it
@@ -59,14 +59,19 @@ class LocalContent:
                 return _told(origins.put(self._root, str(path), wish))
             return _told(content.put(self._root, str(path), wish))
         except TooMuch as error:
-            raise _too_much(error, path) from error
+            raise _too_much(
+                error, str(path), f"leave the bytes where they are: tw dataset add NAME {path} --reference; or "
+            ) from error
         except ContentError as error:
             raise _failure(error) from error
 
-    def put_files(self, root: Path, paths: tuple[str, ...]) -> Content:
+    def put_files(self, root: Path, paths: tuple[str, ...], how: Intake | None = None) -> Content:
         """See ``ContentStore.put_files``."""
+        wish = PLAIN if how is None else Wish(limit=self._limit(how), progress=how.progress)
         try:
-            return _told(content.put_files(self._root, str(root), paths))
+            return _told(content.put_files(self._root, str(root), paths, wish))
+        except TooMuch as error:
+            raise _too_much(error, str(root)) from error
         except ContentError as error:
             raise _failure(error) from error
 
@@ -85,7 +90,7 @@ class LocalContent:
             raise NotFoundError("TW4101", f"there is no file {sha256} in {self._root}", remedy="tw doctor")
         return path
 
-    def receive(self, remote: "RemoteFiles", arrived: Callable[[int | None], None]) -> Content:
+    def receive(self, remote: "RemoteFiles", arrived: Callable[[int | None], None], how: Intake = USUAL) -> Content:
         """See ``SupportsArrivals.receive``."""
         from trainwright.runtime import arrivals
 
@@ -99,9 +104,15 @@ class LocalContent:
             raise BackendError("TW6402", message, where=remote.uri, remedy="rename what it names there") from error
         kind = "file" if remote.single else "folder"
         try:
-            return _told(arrivals.receive(self._root, kind, remote.origin, list(map(coming, remote.files)), arrived))
+            coming_in = arrivals.Reception(kind, remote.origin, list(map(coming, remote.files)), self._limit(how))
+            return _told(arrivals.receive(self._root, coming_in, arrived))
+        except TooMuch as error:
+            raise _too_much(error, remote.uri) from error
         except ContentError as error:
             raise _failure(error) from error
+
+    def _limit(self, how: Intake) -> int | None:
+        return None if how.any_size else self._copy_limit
 
     def put_snapshot(self, snapshot: "Snapshot") -> Content:
         """See ``SupportsArrivals.put_snapshot``."""
@@ -254,14 +265,14 @@ def _told(stored: content.Stored) -> Content:
     return Content(Digest(stored.digest), stored.files, stored.size_bytes)
 
 
-def _too_much(error: TooMuch, path: Path) -> DeniedError:
+def _too_much(error: TooMuch, what: str, first: str = "") -> DeniedError:
     size, limit = show_bytes(error.size_bytes), show_bytes(error.limit_bytes)
     return DeniedError(
         "TW3511",
-        f"{path} holds {size} in {error.files} file(s) that would be copied",
+        f"{what} holds {size} in {error.files} file(s) that would be copied",
         why=f"nothing above {limit} is copied unasked",
-        remedy=f"leave the bytes where they are: tw dataset add NAME {path} --reference; or store them: the same with"
-        " --copy; then read datasets/NAME. TW_COPY_LIMIT sets another limit",
+        remedy=f"{first}store them: tw dataset add NAME URI --copy; then read datasets/NAME. TW_COPY_LIMIT sets another"
+        " limit",
         details={"size_bytes": error.size_bytes, "limit_bytes": error.limit_bytes},
     )
 

@@ -11,7 +11,7 @@ demo: $(VENV)/.demo ## handwritten digits from the raw file to a model in produc
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 test: $(VENV)/.dev lint ## style, types, floors, and every quick test
-	$(BIN)/python -m pytest -n 2 -m "not heavy"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not heavy"
 
 test-all: $(VENV)/.dev $(VENV)-sources/.ours docs size bench ## what takes longer: heavy tests, the site, the size, the benchmarks
 	TW_TEST_SOURCES="$(abspath $(VENV)-sources)" $(BIN)/python -m pytest -m heavy

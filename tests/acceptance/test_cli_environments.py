@@ -14,6 +14,8 @@ from shell import Shell, ended, golden, until
 
 from wheelhouse import Index, hash_of, only_here, wheel
 
+pytestmark = pytest.mark.heavy  # real builds by uv, some twenty of them
+
 TWO = """
 pipeline: two
 steps:

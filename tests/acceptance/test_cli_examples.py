@@ -63,7 +63,7 @@ def test_a_parameter_out_of_range_is_refused_before_anything_is_queued(tw, good)
 def test_the_model_in_production_leads_back_to_the_raw_file(tw, promoted):
     out = tw.run("lineage", "models/digits@production", code=0).out
     for name in ("train", "init", "features", "prep"):
-        assert re.search(rf"runs:/r\w+/{name} ", out), name
+        assert re.search(rf"runs:/r\w+/{name}/1 ", out), name
     assert "pkg://sklearn/datasets/data/digits.csv.gz" in out
 
 

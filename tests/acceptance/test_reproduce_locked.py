@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from shell import Shell
 
 from wheelhouse import only_here, wheel
@@ -17,6 +18,7 @@ steps:
 """
 
 
+@pytest.mark.heavy
 def test_with_a_lock_the_grade_is_exact_here_and_elsewhere(tmp_path: Path) -> None:
     house = tmp_path / "house"
     house.mkdir()

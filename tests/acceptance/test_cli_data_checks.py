@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from shell import Shell
 
+pytestmark = pytest.mark.heavy
+
 YAML = """\
 pipeline: sound
 data: {raw: datasets/people@latest, before: datasets/people@previous}

@@ -5,6 +5,8 @@ import xml.etree.ElementTree as ET
 import pytest
 from shell import Shell
 
+pytestmark = pytest.mark.heavy
+
 PIPELINE = """\
 pipeline: tiny
 params: {slope: 2.0}

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from shell import PATIENCE_S, Shell
 
+pytestmark = pytest.mark.heavy
+
 PIPELINE = """\
 pipeline: two
 params: {code: 0}

@@ -77,7 +77,12 @@ def environment(state: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if runs(p)], ids=name)
+def weight(page: Path) -> object:
+    """What a newcomer reads first is tried by `make test`, all other pages by `make test-all`."""
+    return pytest.param(page, id=name(page), marks=() if page.name == "README.md" else pytest.mark.heavy)
+
+
+@pytest.mark.parametrize("page", [weight(p) for p in PAGES if runs(p)])
 def test_every_block_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
     folder, state = tmp_path / "page", tmp_path / "state"
     shutil.copytree(

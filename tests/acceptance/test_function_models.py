@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from shell import Shell
+
+pytestmark = pytest.mark.heavy
 
 FACE = """
     import trainwright as tw

@@ -1,7 +1,6 @@
 """What is asked for becomes a lock: from files of every kind, kept, stored, and told when it cannot be made."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from trainwright.core.ids import Digest
 from trainwright.plan.compile import compile_plan
 from trainwright.plan.environments import locked_environments
 from trainwright.runtime import virtualenv
+from trainwright.runtime.uv import find
 from trainwright.service.context import Context
 from trainwright.service.environments import built, remove, restorable
 from trainwright.service.locking import lock_plan
@@ -81,7 +81,7 @@ def test_a_project_with_a_uv_lock_is_taken_as_it_is_locked(project: Context, loc
     toml = '[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["alpha<2"]\n'
     extra = '[project.optional-dependencies]\nmore = ["beta"]\n'
     (project.here / "pyproject.toml").write_text(toml + extra)
-    uv = shutil.which("uv", path=project.environ["PATH"]) or ""
+    uv = find(project.environ["PATH"])
     with Index(house) as index:
         env = {**project.environ, **index.settings}
         index.may_answer.set()

@@ -111,6 +111,19 @@ def read_manifest(root: str, digest: str) -> Manifest:
     return manifest.parse(text)
 
 
+def kind_of(root: str, digest: str) -> str:
+    """Return what a manifest is of, by its first line alone; empty when there is none.
+
+    Raises:
+        ContentError: it is not a digest.
+    """
+    try:
+        with open(manifest_file(root, digest), "rb") as file:
+            return manifest.kind_in(file.readline())
+    except OSError:
+        return ""
+
+
 def has(root: str, digest: str) -> bool:
     """Tell whether the manifest and every file it names are there, by name and size: in the store, or by reference."""
     if not os.path.exists(manifest_file(root, digest)):

@@ -92,6 +92,11 @@ def parse(text: bytes) -> Manifest:
     return manifest
 
 
+def kind_in(first_line: bytes) -> str:
+    """Return the kind that the first line of a manifest states."""
+    return first_line.decode("utf-8", "replace")[len(_HEADER) :].rstrip("\n")
+
+
 def refuse_path(path: str) -> None:
     """Let a relative path below some folder pass, and nothing else.
 

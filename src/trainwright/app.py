@@ -21,14 +21,10 @@ from urllib.parse import quote
 from trainwright.core.cache import CacheMode
 from trainwright.core.errors import BackendError, ConflictError
 from trainwright.core.ids import Digest, ProjectName
-from trainwright.core.job import CodeTree
 from trainwright.core.scalar import Plain
-from trainwright.engine.engine import Engine, World
-from trainwright.engine.memory import Ground, Memory
-from trainwright.lifecycle.turn import Chance
-from trainwright.plan.cachekey import environment_parts
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
+from trainwright.plugins.installed import InstalledSources
 from trainwright.plugins.stores.local import LocalContent
 from trainwright.runtime import identity
 from trainwright.service.context import Context
@@ -40,11 +36,10 @@ from trainwright.store.migrate import open_database
 from trainwright.store.sources import Sources
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
+    from trainwright.engine.engine import Engine
     from trainwright.engine.forecast import Foresight
+    from trainwright.engine.memory import Memory
     from trainwright.ports.release import ReleasePlugin
-    from trainwright.ports.source import DataSource
     from trainwright.service.exporting import Outgoing
     from trainwright.service.submit import Prepared
 
@@ -77,56 +72,6 @@ class RandomIds:
         return "".join(secrets.choice(_LETTERS) for _ in range(10))
 
 
-class InstalledSources(Mapping[str, "DataSource"]):
-    """Every installed data source by its schemes; looked for when a pipeline first asks for one.
-
-    A plugin whose name is the scheme is asked first, so that ``file:`` loads nothing but its own module.
-    """
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, DataSource] = {}
-        self._by_scheme: dict[str, DataSource] | None = None
-
-    def __getitem__(self, scheme: str) -> "DataSource":
-        if self._by_scheme is None and scheme in self._points:
-            source = self._load(scheme)
-            if scheme in source.schemes:
-                return source
-        return self._all()[scheme]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    @cached_property
-    def _points(self) -> dict[str, "EntryPoint"]:
-        from importlib.metadata import entry_points
-
-        return {point.name: point for point in entry_points(group="trainwright.sources")}
-
-    def _all(self) -> dict[str, "DataSource"]:
-        if self._by_scheme is None:
-            sources = [self._load(name) for name in sorted(self._points, reverse=True)]  # of two the first name stays
-            self._by_scheme = {scheme: source for source in sources for scheme in source.schemes}
-        return self._by_scheme
-
-    def _load(self, name: str) -> "DataSource":
-        if name not in self._loaded:
-            point = self._points[name]
-            try:
-                self._loaded[name] = point.load()()
-            except Exception as error:
-                package = point.dist.name if point.dist else point.value
-                raise BackendError(
-                    "TW6403",
-                    f"the data source {name} of {package} cannot be loaded: {type(error).__name__}: {error}",
-                    remedy=f"update or uninstall {package}",
-                ) from error
-        return self._loaded[name]
-
-
 @dataclass(frozen=True)  # without slots: what is asked for seldom is made when it is
 class App:
     """One process's view of one project."""
@@ -136,8 +81,10 @@ class App:
     database: Database
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> "Memory":
         """Return the step cache of the project, as this process uses it."""
+        from trainwright.engine.memory import Memory
+
         return Memory(self.database, self.context.content, self.context.sources_of_code, self.context.project)
 
     def foresee(self, prepared: "Prepared", cache: CacheMode) -> dict[str, "Foresight"]:
@@ -147,7 +94,10 @@ class App:
             SpecError: the code tree is too large or not readable as a whole.
             BackendError: the code cannot be stored, or the database cannot be used.
         """
+        from trainwright.core.job import CodeTree
         from trainwright.engine.forecast import Forecast
+        from trainwright.engine.memory import Ground
+        from trainwright.plan.cachekey import environment_parts
         from trainwright.service.submit import draft_run, take_fingerprint
 
         context = self.context
@@ -170,8 +120,11 @@ class App:
     def _read_value(self, digest: Digest) -> Plain:
         return read_value(self.context.content, digest)
 
-    def engine(self) -> Engine:
+    def engine(self) -> "Engine":
         """Return an engine that this process hosts; from here on garbage is collected again, but not what is there."""
+        from trainwright.engine.engine import Engine, World  # commands that only read need none
+        from trainwright.lifecycle.turn import Chance
+
         if self.settings.exports:
             start_exporting(self)
         gc.freeze()

@@ -65,15 +65,6 @@ def at(rows: Rows, project: ProjectName, address: str) -> DatasetVersion | None:
     return None if row is None else _dataset_of(row)
 
 
-def with_content(rows: Rows, project: ProjectName, digest: Digest) -> list[DatasetVersion]:
-    """Return every version with this content, oldest first."""
-    found = rows.all(
-        "SELECT * FROM dataset_version WHERE project = :project AND digest = :digest ORDER BY added_at",
-        {"project": project, "digest": digest},
-    )
-    return [_dataset_of(row) for row in found]
-
-
 def _dataset_of(row: Row) -> DatasetVersion:
     return DatasetVersion(
         name=row["name"],

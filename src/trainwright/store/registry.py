@@ -6,7 +6,7 @@ from datetime import datetime
 from trainwright.core.artifact import AliasMove, ModelVersion
 from trainwright.core.changes import RegisterModel
 from trainwright.core.codec import canonical_json
-from trainwright.core.ids import Digest, ProjectName
+from trainwright.core.ids import ProjectName
 from trainwright.store.database import Row, Rows, Stale, Value
 from trainwright.store.rows import LARGEST, content_values, instant, model_of, move_of
 
@@ -128,24 +128,6 @@ def versions(rows: Rows, project: ProjectName, name: str | None = None, *, limit
     found = rows.all(
         f"SELECT * FROM model_version WHERE project = :project{of_one} ORDER BY name, version DESC LIMIT :limit",  # noqa: S608
         {"project": project, "name": name, "limit": min(limit, LARGEST)},
-    )
-    return _with_aliases(rows, project, found)
-
-
-def versions_with(rows: Rows, project: ProjectName, digest: Digest) -> list[ModelVersion]:
-    """Return the versions with this content."""
-    found = rows.all(
-        "SELECT * FROM model_version WHERE project = :project AND digest = :digest ORDER BY name, version",
-        {"project": project, "digest": digest},
-    )
-    return _with_aliases(rows, project, found)
-
-
-def versions_of_run(rows: Rows, project: ProjectName, run: str) -> list[ModelVersion]:
-    """Return the versions that a run registered."""
-    found = rows.all(
-        "SELECT * FROM model_version WHERE project = :project AND run_id = :run ORDER BY name, version",
-        {"project": project, "run": run},
     )
     return _with_aliases(rows, project, found)
 

@@ -194,7 +194,7 @@ def test_datasets_come_back_newest_first(store: Database) -> None:
     with store.reading() as rows:
         assert datasets.versions(rows, PROJECT, "d") == made[::-1]
         assert datasets.versions(rows, PROJECT) == made[::-1]
-        assert datasets.with_content(rows, PROJECT, made[0].content.digest) == [made[0]]
+        assert datasets.at(rows, PROJECT, made[0].address) == made[0]
         assert datasets.versions(rows, PROJECT, "other") == []
 
 
@@ -208,6 +208,6 @@ def test_a_model_version_comes_back(store: Database) -> None:
         assert read is not None
         assert (read.content, read.metrics, read.gates, read.run) == (asked.content, asked.metrics, asked.gates, "r")
         assert (read.registered_at, read.aliases, read.address) == (after(5), ("candidate",), "models/m/1")
-        assert registry.versions_with(rows, PROJECT, asked.content.digest) == [read]
+        assert registry.version_at(rows, PROJECT, read.address) == read
         assert registry.version(rows, PROJECT, "m", 2) is None
         assert registry.names(rows, PROJECT) == ["m"]

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from trainwright.core.artifact import ArtifactKind, Content, GateResult, PinnedData
 from trainwright.core.changes import Changes, RegisterModel, applied
+from trainwright.core.decision import Placement
 from trainwright.core.fingerprint import CodeState, Environment, Fingerprint, Hardware
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.job import Command, JobSpec, Retry
@@ -16,9 +17,10 @@ from trainwright.core.node import Device, Node
 from trainwright.core.resources import Resources
 from trainwright.core.run import MetricSummary, Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
+from trainwright.core.snapshot import ClusterSnapshot, workloads_of
 from trainwright.core.stage import Stage
 from trainwright.core.states import RunState, StepState
-from trainwright.core.workload import ClusterSnapshot, Placement, Workload
+from trainwright.core.workload import Assignment, Standing, Workload, single
 from trainwright.lifecycle.advance import Happening, advance
 from trainwright.lifecycle.turn import Chance
 from trainwright.plan.plan import Check, Plan, PlannedInput, PlannedStep, Registration
@@ -27,6 +29,7 @@ from trainwright.plugins.stores.local import LocalContent
 from trainwright.ports.backend import Ended, Running
 from trainwright.ports.testing.clock import BEGINNING, CountingIds, VirtualClock
 from trainwright.ports.testing.fake import FakeBackend, Script
+from trainwright.sched.room import occupied
 from trainwright.service.context import Context
 from trainwright.store import runs
 from trainwright.store.database import Database
@@ -69,9 +72,10 @@ def workload(
     name: str, *, cpu: float = 1, memory_gi: float = 0, gpus: float = 0, vram_gi: float = 0,
     run: int = 1, position: int = 0, devices: tuple[int, ...] = (),
 ) -> Workload:  # fmt: skip
-    """An attempt that waits, or holds ``devices``."""
+    """An attempt that waits, or holds ``devices`` of n1."""
     asked = asks(cpu, memory_gi, gpus, vram_gi)
-    return Workload(AttemptId(name), name, asked, run, position, NOW, devices)
+    standing = Standing(places=(Assignment("n1", devices),) if devices else ())
+    return Workload(AttemptId(name), name, single(asked), NOW, (run, position), standing=standing)
 
 
 def node(name: str = "n1", *, cpu: float = 4, memory_gi: float = 16, cards_gi: Sequence[float] = ()) -> Node:
@@ -85,7 +89,14 @@ def cluster(
     *pending: Workload, nodes: tuple[Node, ...] | None = None, holding: tuple[Workload, ...] = ()
 ) -> ClusterSnapshot:
     """A world with one node of four cores unless told otherwise."""
-    return ClusterSnapshot((node(),) if nodes is None else nodes, pending, holding)
+    machines = (node(),) if nodes is None else nodes
+    held = workloads_of(*(_on_the_first(w, machines[0].name if machines else "n1") for w in holding))
+    return ClusterSnapshot(occupied(machines, held), workloads_of(*pending), held)
+
+
+def _on_the_first(held: Workload, name: str) -> Workload:
+    places = held.standing.places or (Assignment(name),)
+    return replace(held, standing=replace(held.standing, places=places))
 
 
 # plans
@@ -191,7 +202,7 @@ def view(of: Plan, name: str = "r", *, number: int = 1, baselines: Mapping[str, 
 
 def placed(attempt: str, *devices: int) -> Placement:
     """The scheduler's yes."""
-    return Placement(AttemptId(attempt), "n1", devices)
+    return Placement(AttemptId(attempt), (Assignment("n1", devices),))
 
 
 def running(attempt: str, at: datetime = NOW) -> Running:

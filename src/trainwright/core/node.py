@@ -34,6 +34,10 @@ class Node:
         free: what nobody holds; ``gpu_milli`` is the sum over devices.
         devices: in order of index.
         foreign: who holds a part of it that is not in our books, for people; ``free`` is already less by that.
+        pool: it belongs to.
+        isolation: levels that it can enforce between those who share a device; ``none`` needs nothing.
+        has: digests of data, images and environments that lie on it.
+        ready: False while it is coming up, is drained, or does not answer: nothing is placed on it.
     """
 
     name: str
@@ -41,6 +45,10 @@ class Node:
     free: Resources
     devices: tuple[Device, ...] = ()
     foreign: tuple[str, ...] = ()
+    pool: str = "local"
+    isolation: tuple[str, ...] = ()
+    has: frozenset[str] = frozenset()
+    ready: bool = True
 
     @property
     def is_over(self) -> bool:
@@ -67,6 +75,17 @@ def take(node: Node, asked: Resources, devices: tuple[int, ...]) -> Node:
     return replace(node, free=free, devices=taken)
 
 
+def give(node: Node, asked: Resources, devices: tuple[int, ...]) -> Node:
+    """Return the node with the room back that ``take`` took."""
+    free = Resources(
+        cpu_milli=node.free.cpu_milli + asked.cpu_milli,
+        memory_bytes=node.free.memory_bytes + asked.memory_bytes,
+        gpu_milli=node.free.gpu_milli + asked.gpu_milli,
+    )
+    given = tuple(_give_device(d, asked) if d.index in devices else d for d in node.devices)
+    return replace(node, free=free, devices=given)
+
+
 def vram_share_bytes(asked: Resources, device: Device) -> int:
     """Return the memory it takes on a device: a whole GPU all of it, a share what it states, or else its part."""
     if asked.gpu_milli >= WHOLE:
@@ -79,4 +98,12 @@ def _take_device(device: Device, asked: Resources) -> Device:
         device,
         free_milli=device.free_milli - min(asked.gpu_milli, WHOLE),
         free_vram_bytes=device.free_vram_bytes - vram_share_bytes(asked, device),
+    )
+
+
+def _give_device(device: Device, asked: Resources) -> Device:
+    return replace(
+        device,
+        free_milli=device.free_milli + min(asked.gpu_milli, WHOLE),
+        free_vram_bytes=device.free_vram_bytes + vram_share_bytes(asked, device),
     )

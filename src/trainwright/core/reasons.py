@@ -59,6 +59,25 @@ class ReasonCode(StrEnum):
     TAKEN_OVER = "taken-over"
     WAITING_FOR_EQUAL = "waiting-for-equal"
     VERIFYING = "verifying"
+    WAITING_FOR_QUOTA = "waiting-for-quota"
+    ABOVE_CEILING = "above-ceiling"
+    NEVER_WITHIN_QUOTA = "never-within-quota"
+    ON_HOLD = "on-hold"
+    BEHIND = "behind"
+    BEHIND_RESERVATION = "behind-reservation"
+    WAITING_FOR_VICTIMS = "waiting-for-victims"
+    SCATTERED = "scattered"
+    COOLING_DOWN = "cooling-down"
+    OUTSIDE_WINDOW = "outside-window"
+    OVER_BUDGET = "over-budget"
+    TOO_EXPENSIVE = "too-expensive"
+    ADDING_NODES = "adding-nodes"
+    WAITING_FOR_TIME_SLICE = "waiting-for-time-slice"
+    PREEMPTED = "preempted"
+    RECLAIMED = "reclaimed"
+    TIME_SLICED = "time-sliced"
+    RESIZED = "resized"
+    NODE_LOST = "node-lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +205,49 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.CACHE_MISS: Entry("miss: {cause}"),
     ReasonCode.WAITING_FOR_EQUAL: Entry("waits for runs/{attempt}, which makes the same"),
     ReasonCode.VERIFYING: Entry("looks whether what runs/{origin} made is unaltered ({size})"),
+    ReasonCode.WAITING_FOR_QUOTA: Entry(
+        "waits for quota of the queue {queue} ({shortfall}); its guarantee is used, and nobody lends more",
+        "it starts when work of {queue} ends or another queue lends again: tw queue explain {queue}",
+    ),
+    ReasonCode.ABOVE_CEILING: Entry(
+        "waits for work of its own queue: {queue} may hold at most {ceiling} ({shortfall})",
+        "it starts when one of them ends; the ceiling: tw config show Queue/{queue}",
+    ),
+    ReasonCode.NEVER_WITHIN_QUOTA: Entry(
+        "asks for more than the queue {queue} may ever hold ({shortfall})",
+        "ask for less, or raise the quota: tw config show Queue/{queue}",
+    ),
+    ReasonCode.ON_HOLD: Entry("is held: {by}", "let it go: tw queue release {what}"),
+    ReasonCode.BEHIND: Entry("waits behind {ahead}, which comes first: {why}", "change its place: tw queue move"),
+    ReasonCode.BEHIND_RESERVATION: Entry(
+        "would delay {holder}, which has a reservation from {at}; only what ends before may pass",
+        "state max_duration: below {most}, and it may fill in",
+    ),
+    ReasonCode.WAITING_FOR_VICTIMS: Entry("its room is held for it; waits for {victims} to leave until {at}"),
+    ReasonCode.SCATTERED: Entry(
+        "waits for room in one piece: {free} are free, but not together ({shortfall})",
+        "it starts when neighbours end; it fits now with {fits}",
+    ),
+    ReasonCode.COOLING_DOWN: Entry("was told to leave at {since} and does not start again before {at}"),
+    ReasonCode.OUTSIDE_WINDOW: Entry(
+        "waits for its window {window}, which opens at {at}", "run it outside: scheduling: without window:"
+    ),
+    ReasonCode.OVER_BUDGET: Entry(
+        "the queue {queue} has spent {spent} of its budget of {most}; the next period begins at {at}",
+        "raise it: tw config show Queue/{queue}",
+    ),
+    ReasonCode.TOO_EXPENSIVE: Entry("no pool costs at most {most} an hour; the cheapest that fits costs {price}"),
+    ReasonCode.ADDING_NODES: Entry("waits for {count} new nodes of the pool {pool}, expected at {at}"),
+    ReasonCode.WAITING_FOR_TIME_SLICE: Entry("shares its queue by time; {ahead} have the room now: {why}"),
+    ReasonCode.PREEMPTED: Entry(
+        "was told to leave for {beneficiary}, which has a higher priority ({lost} of work lost)"
+    ),
+    ReasonCode.RECLAIMED: Entry(
+        "was told to leave: {queue} takes back what it had lent, for {beneficiary} ({lost} of work lost)"
+    ),
+    ReasonCode.TIME_SLICED: Entry("gave its room to {beneficiary}, whose turn it is ({lost} of work lost)"),
+    ReasonCode.RESIZED: Entry("goes on with {count} instead of {before} replicas: {why}"),
+    ReasonCode.NODE_LOST: Entry("its node {node} was lost"),
 }
 
 

@@ -64,6 +64,36 @@ class Records(Generic[K, V]):
         over = {**self._over, **more}
         return Records(self._by_key, over) if len(over) <= _MOST_OVER else Records({**self._by_key, **over})
 
+    def minus(self, keys: Iterable[K]) -> "Records[K, V]":
+        """Return these without those of some keys; unknown keys are no matter."""
+        gone = set(keys)
+        if not any(key in self for key in gone):
+            return self
+        return Records({key: value for key, value in self._whole().items() if key not in gone})
+
+    def keys(self) -> Iterable[K]:
+        """Return the keys, in the order of the values."""
+        return self._whole().keys()
+
+    def changed_since(self, before: "Records[K, V]") -> "tuple[list[V], list[K]]":
+        """Return the values that are not the very same objects as in ``before``, and the keys that are gone.
+
+        Cheap where one was made from the other by ``plus``; a comparison of all of them otherwise.
+        """
+        if self is before:
+            return [], []
+        mine, its = self._layers(), before._layers()  # noqa: SLF001 - of our own kind
+        if mine[0] is its[0]:
+            gone = [key for key in its[1] if key not in self]
+            touched = {**{key: mine[0][key] for key in its[1] if key in mine[0]}, **mine[1]}
+            return [value for key, value in touched.items() if before.get(key) is not value], gone
+        old, new = before._whole(), self._whole()  # noqa: SLF001 - of our own kind
+        gone = [] if old.keys() <= new.keys() else [key for key in old if key not in new]
+        return [value for key, value in new.items() if old.get(key) is not value], gone
+
+    def _layers(self) -> tuple[dict[K, V], dict[K, V]]:
+        return self._by_key, self._over
+
     def _whole(self) -> dict[K, V]:
         """Return the one index, made once for whoever needs all of it."""
         if self._over:

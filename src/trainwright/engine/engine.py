@@ -9,6 +9,7 @@ from datetime import datetime
 
 from trainwright.core.changes import Act, Changes, Instruction, applied
 from trainwright.core.clock import Clock
+from trainwright.core.decision import Decision
 from trainwright.core.errors import BackendError, Problem, TransientBackendError
 from trainwright.core.ids import Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
@@ -16,7 +17,7 @@ from trainwright.core.node import Node
 from trainwright.core.run import Attempt, Run, RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, StepState
-from trainwright.core.workload import Decision, Workload
+from trainwright.core.workload import Workload
 from trainwright.engine.held import Held, live_of
 from trainwright.engine.lists import read_list
 from trainwright.engine.memory import Ground, Memory
@@ -271,6 +272,7 @@ class Engine:
             return {}
         views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
         freed = {a.id for changes in happened.values() for a in changes.attempts if not a.state.holds_room}
+        self._nodes = self._world.backend.nodes()
         with self._world.database.reading() as rows:
             # of several runs one may be given the room of what ended in another, and that is committed apart
             self._placed_at = self._world.database.stamp() if len(happened) == 1 else None
@@ -280,7 +282,6 @@ class Engine:
         if self._world.memory is not None:
             words = self._world.memory.hold_back(live, [attempt for attempt, _ in pairs], now)
             self._again |= bool(freed and any(words.values()))  # what they wait for may have ended this very turn
-        self._nodes = self._world.backend.nodes()
         waiting = {run_id: (self._held[run_id].ground.plan, views[run_id], live[run_id]) for run_id in happened}
         placed_words, room_for_all = place(waiting, self._nodes, holding, now, self._known)
         for run_id, decisions in placed_words.items():
@@ -305,7 +306,7 @@ class Engine:
         for attempt, run in pairs:
             if run.id not in plans:
                 plans[run.id] = runs.plan(rows, run.project, run.plan_digest)
-            found.append(workload(attempt, plans[run.id], run))
+            found.append(workload(attempt, plans[run.id], run, self._nodes[0].name))
         return tuple(found)
 
     # apply

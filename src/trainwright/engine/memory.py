@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from trainwright.core.artifact import ArtifactKind
 from trainwright.core.cache import CacheEntry, CacheMode, Closure
 from trainwright.core.changes import Changes, applied
+from trainwright.core.decision import Decision, Refusal
 from trainwright.core.errors import BackendError, NotFoundError
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
@@ -19,7 +20,6 @@ from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, Resumed, RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState
-from trainwright.core.workload import Decision, Refusal
 from trainwright.engine.verifier import Verifier
 from trainwright.lifecycle.job import build_job
 from trainwright.lifecycle.reuse import Missed, Reused, is_worth_remembering

@@ -6,15 +6,19 @@ from datetime import datetime
 from functools import lru_cache
 
 from trainwright.core.changes import Act, Changes
+from trainwright.core.decision import Decision, Placement, Refusal
 from trainwright.core.ids import AttemptId, RunId
 from trainwright.core.node import Node
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, Run, RunView
+from trainwright.core.snapshot import ClusterSnapshot, workloads_of
 from trainwright.core.states import AttemptState
-from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Refusal, Workload
+from trainwright.core.workload import Assignment, Standing, Workload, single
 from trainwright.lifecycle.retry import resources_of
 from trainwright.plan.plan import Plan
 from trainwright.sched.invariants import broken
+from trainwright.sched.policy import DEFAULT_POLICY
+from trainwright.sched.room import occupied
 from trainwright.sched.round import schedule
 
 Holding = Callable[[], tuple[Workload, ...]]
@@ -56,12 +60,17 @@ def place(
     for gone in known.keys() - asked:
         del known[gone]
     reasons = {a.id: a.reason for _, _, live in waiting.values() for a in live if a.reason is not None}
-    decisions = schedule(ClusterSnapshot(nodes, tuple(pending), tuple(holding))) if pending else ()
-    for decision in decisions:
-        if isinstance(decision, Refusal) and _said(reasons.get(decision.attempt), decision.reason):
-            continue  # numbers and names change with every attempt that ends, and are looked up when asked for
-        words.setdefault(run_of(decision.attempt), []).append(decision)
-    return words, all(isinstance(decision, Placement) for decision in decisions)
+    if not pending:
+        return words, True
+    held = workloads_of(*holding)
+    decided = schedule(ClusterSnapshot(occupied(nodes, held), workloads_of(*pending), held), DEFAULT_POLICY, now)
+    for placement in decided.placements:
+        words.setdefault(run_of(placement.attempt), []).append(placement)
+    for attempt, why in decided.waiting.items():
+        # numbers and names change with every attempt that ends, and are looked up when asked for
+        if not _said(reasons.get(attempt), why):
+            words.setdefault(run_of(attempt), []).append(Refusal(attempt, why))
+    return words, not decided.waiting
 
 
 def _known_workload(known: Known, attempt: Attempt, plan: Plan, run: Run) -> Workload:
@@ -85,24 +94,25 @@ def still_fits(
         return True
     ended = {a.id for a in happened.attempts if not a.state.holds_room}
     attempts = [a for a in placed.attempts if a.id in started]
-    snapshot = ClusterSnapshot(
-        nodes,
-        tuple(workload(replace(a, devices=()), plan, view.run) for a in attempts),
-        tuple(w for w in holding() if w.attempt not in ended),
-    )
-    return not broken(snapshot, tuple(Placement(a.id, nodes[0].name, a.devices) for a in attempts))
+    held = [w for w in holding() if w.attempt not in ended]
+    pending = workloads_of(*(workload(replace(a, devices=()), plan, view.run, nodes[0].name) for a in attempts))
+    placements = [Placement(a.id, (Assignment(nodes[0].name, a.devices),)) for a in attempts]
+    return not broken(ClusterSnapshot(occupied(nodes, held), pending), placements)
 
 
-def workload(attempt: Attempt, plan: Plan, run: Run) -> Workload:
-    """Return what the scheduler sees of an attempt."""
+def workload(attempt: Attempt, plan: Plan, run: Run, node: str = "") -> Workload:
+    """Return what the scheduler sees of an attempt.
+
+    ``node`` is the one that it is on when it holds room.
+    """
+    places = (Assignment(node, attempt.devices),) if attempt.state.holds_room else ()
     return Workload(
         attempt=attempt.id,
         label=f"{run.pipeline}#{run.number}/{attempt.step}",
-        asked=resources_of(plan.step(attempt.step), attempt.ooms),
-        run_number=run.number,
-        position=plan.position(attempt.step),
-        queued_at=attempt.queued_at,
-        devices=attempt.devices,
+        shape=single(resources_of(plan.step(attempt.step), attempt.ooms)),
+        queued_at=run.submitted_at,
+        order=(run.number, plan.position(attempt.step)),
+        standing=Standing(places=places, started_at=attempt.started_at),
     )
 
 

@@ -11,13 +11,13 @@ from signal import Signals
 
 from trainwright.core.artifact import Output
 from trainwright.core.changes import Act, Changes, Instruction
+from trainwright.core.decision import Decision, Placement, Refusal
 from trainwright.core.ids import StepName, attempt_id
 from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView, StepRun
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
-from trainwright.core.workload import Decision, Placement, Refusal
 from trainwright.lifecycle.attempt import TRANSITIONS, Event, classify, event_of, reason_code, signal_of
 from trainwright.lifecycle.facts import hold, params_of
 from trainwright.lifecycle.gates import facts_of, failed_gate, judge_checks, not_a_number, owed
@@ -88,8 +88,8 @@ def _take_in(turn: Turn, happening: Happening) -> None:
             _feed(turn, attempt, Event.STARTED, started_at=started_at)
         case Ended():
             _end(turn, attempt, happening)
-        case Placement(devices=devices):
-            if _feed(turn, attempt, Event.PLACED, devices=devices, reason=None):
+        case Placement(places=places):
+            if _feed(turn, attempt, Event.PLACED, devices=places[0].devices, reason=None):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
         case Reused() | Missed():
             take_answer(turn, attempt, happening)

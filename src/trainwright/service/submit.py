@@ -13,13 +13,14 @@ from trainwright.core.reproduction import Reproduced
 from trainwright.core.run import Resumed, Run, RunView, StepRun, attempts_of, steps_of
 from trainwright.core.scalar import Plain
 from trainwright.core.states import RunState, StepState
+from trainwright.core.workload import single
 from trainwright.lifecycle.job import code_of
 from trainwright.plan.cachekey import is_reusable
 from trainwright.plan.compile import compile_plan, data_requests
 from trainwright.plan.environments import asked_environments, inherits, locked_environments
 from trainwright.plan.part import part_of
 from trainwright.plan.plan import Plan, PlannedStep
-from trainwright.sched.round import never_fits
+from trainwright.sched.gang import never_fits
 from trainwright.service.capture.code import capture_code
 from trainwright.service.capture.environment import RECORDS, capture_environment
 from trainwright.service.capture.hardware import capture_hardware
@@ -116,7 +117,7 @@ def refuse_too_much(context: Context, document: Document | None, plan: Plan) -> 
     """
     nodes = context.backend.nodes()
     for step in plan.by_path.values():
-        reason = never_fits(step.resources, nodes) if step.command is not None else None
+        reason = never_fits(single(step.resources), nodes) if step.command is not None else None
         if reason is not None:
             raise DeniedError(
                 "TW3301",

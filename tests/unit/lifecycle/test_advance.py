@@ -26,13 +26,14 @@ from build import (
 )
 from trainwright.core.changes import Act, Changes, Instruction
 from trainwright.core.codec import encode_float
+from trainwright.core.decision import Refusal
 from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.job import CodeTree, MemoryGrowth, Retry
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import RunView
 from trainwright.core.stage import Stage
 from trainwright.core.states import AttemptState, ExitClass, StepState
-from trainwright.core.workload import Refusal
+from trainwright.core.workload import single
 from trainwright.engine.placing import workload
 from trainwright.lifecycle.advance import Happening
 from trainwright.lifecycle.job import build_job
@@ -150,7 +151,7 @@ def test_an_attempt_after_one_out_of_memory_has_more_of_it_everywhere() -> None:
     now_is = tell(of, now_is, placed("r/a/2"), ended("r/a/2", exit_code=None, signal=11))
     assert [a.ooms for a in now_is.attempts] == [0, 1, 1]
     for attempt, memory_gi in zip(now_is.attempts, (4, 8, 8), strict=True):
-        assert workload(attempt, of, now_is.run).asked == asks(memory_gi=memory_gi)
+        assert workload(attempt, of, now_is.run).shape == single(asks(memory_gi=memory_gi))
         assert build_job(of, now_is, attempt, CodeTree(content("code").digest, ".")).resources == asks(
             memory_gi=memory_gi
         )

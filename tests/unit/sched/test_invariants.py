@@ -3,7 +3,9 @@
 import pytest
 
 from build import cluster, node, placed, workload
-from trainwright.core.workload import ClusterSnapshot, Placement
+from trainwright.core.decision import Placement
+from trainwright.core.snapshot import ClusterSnapshot
+from trainwright.core.workload import Assignment
 from trainwright.sched.invariants import broken
 
 CARDS = (node(cards_gi=(24, 24)),)
@@ -13,7 +15,7 @@ CARDS = (node(cards_gi=(24, 24)),)
     ("snapshot", "placement", "why"),
     [
         (cluster(workload("a")), placed("b"), "nobody asked"),
-        (cluster(workload("a")), Placement(placed("a").attempt, "n2"), "there is no such node"),
+        (cluster(workload("a")), Placement(placed("a").attempt, (Assignment("n2"),)), "there is no such node"),
         (cluster(workload("a", cpu=5)), placed("a"), "cpu"),
         (cluster(workload("a", memory_gi=17)), placed("a"), "memory"),
         (cluster(workload("a"), holding=(workload("h", cpu=4),)), placed("a"), "held already"),

@@ -5,24 +5,32 @@ from dataclasses import replace
 import pytest
 
 from build import GI, NOW, asks, cluster, node, workload
+from trainwright.core.decision import Round
 from trainwright.core.node import Node
 from trainwright.core.reasons import ReasonCode
 from trainwright.core.resources import Resources
-from trainwright.core.workload import ClusterSnapshot, Decision, Placement, Refusal, Workload
-from trainwright.sched.round import never_fits, schedule
+from trainwright.core.snapshot import ClusterSnapshot
+from trainwright.core.workload import single
+from trainwright.sched.gang import never_fits
+from trainwright.sched.policy import DEFAULT_POLICY
+from trainwright.sched.round import schedule
 
 TWO_CARDS = node(cards_gi=(24, 24))
 
 
+def decide(snapshot: ClusterSnapshot) -> Round:
+    return schedule(snapshot, DEFAULT_POLICY, NOW)
+
+
 def words(snapshot: ClusterSnapshot) -> dict[str, str]:
     """Attempt → ``node:devices``, or code and shortfall."""
-    return {str(d.attempt): _word(d) for d in schedule(snapshot)}
-
-
-def _word(decision: Decision) -> str:
-    if isinstance(decision, Placement):
-        return f"{decision.node}:{','.join(map(str, decision.devices))}"
-    return f"{decision.reason.code}: {decision.reason.evidence['shortfall']}"
+    decided = decide(snapshot)
+    placed = {
+        str(p.attempt): " ".join(f"{a.node}:{','.join(map(str, a.devices))}" for a in p.places)
+        for p in decided.placements
+    }
+    waiting = {str(a): f"{reason.code}: {reason.evidence['shortfall']}" for a, reason in decided.waiting.items()}
+    return placed | waiting
 
 
 WAITS = "waiting-for-capacity: "
@@ -136,37 +144,37 @@ def test_the_older_run_goes_first_then_the_earlier_step() -> None:
         workload("second", cpu=4, run=1, position=1),
         workload("first", cpu=4, run=1, position=0),
     )
-    assert [str(d.attempt) for d in schedule(cluster(*pending))] == ["first", "second", "late"]
-    assert [type(d) for d in schedule(cluster(*pending))] == [Placement, Refusal, Refusal]
+    decided = decide(cluster(*pending))
+    assert [str(p.attempt) for p in decided.placements] == ["first"]
+    assert list(decided.waiting) == ["second", "late"]
 
 
 def test_a_refusal_names_who_holds_the_room() -> None:
-    refused = schedule(cluster(workload("a"), holding=(workload("p#2/x", cpu=2), workload("p#1/y", cpu=2))))[0]
-    assert isinstance(refused, Refusal)
-    assert refused.reason.sentence() == "waits for room (cpu: asked 1, free 0); held by p#1/y, p#2/x"
-    alone = schedule(cluster(workload("a", cpu=4), workload("b")))[1]
-    assert isinstance(alone, Refusal)
-    assert alone.reason.sentence() == "waits for room (cpu: asked 1, free 0); held by a"
+    (refused,) = decide(
+        cluster(workload("a"), holding=(workload("p#2/x", cpu=2), workload("p#1/y", cpu=2)))
+    ).waiting.values()
+    assert refused.sentence() == "waits for room (cpu: asked 1, free 0); held by p#1/y, p#2/x"
+    (alone,) = decide(cluster(workload("a", cpu=4), workload("b"))).waiting.values()
+    assert alone.sentence() == "waits for room (cpu: asked 1, free 0); held by a"
 
 
 def test_the_same_snapshot_gives_the_same_decisions_in_whatever_order_work_came() -> None:
     pending = tuple(workload(f"w{i}", cpu=1 + i % 3, gpus=(i % 4) / 2, run=i % 2) for i in range(9))
-    first = schedule(cluster(*pending, nodes=(TWO_CARDS,)))
-    assert schedule(cluster(*pending, nodes=(TWO_CARDS,))) == first
-    assert schedule(cluster(*reversed(pending), nodes=(TWO_CARDS,))) == first
+    first = decide(cluster(*pending, nodes=(TWO_CARDS,)))
+    assert decide(cluster(*pending, nodes=(TWO_CARDS,))) == first
+    assert decide(cluster(*reversed(pending), nodes=(TWO_CARDS,))) == first
 
 
 def test_what_another_project_holds_is_waited_for_and_named() -> None:
     busy = replace(node(), free=asks(1, 16), foreign=("train in /home/eve",))
-    refused = schedule(cluster(workload("a", cpu=2), nodes=(busy,)))[0]
-    assert isinstance(refused, Refusal)
-    assert refused.reason.code is ReasonCode.WAITING_FOR_CAPACITY
-    assert refused.reason.sentence() == "waits for room (cpu: asked 2, free 1); held by train in /home/eve"
-    assert never_fits(asks(4), (busy,)) is None
+    (refused,) = decide(cluster(workload("a", cpu=2), nodes=(busy,))).waiting.values()
+    assert refused.code is ReasonCode.WAITING_FOR_CAPACITY
+    assert refused.sentence() == "waits for room (cpu: asked 2, free 1); held by train in /home/eve"
+    assert never_fits(single(asks(4)), (busy,)) is None
 
 
 def test_nothing_pending_nothing_decided() -> None:
-    assert schedule(cluster(holding=(workload("h"),))) == ()
+    assert decide(cluster(holding=(workload("h"),))) == Round()
 
 
 @pytest.mark.parametrize(
@@ -182,20 +190,20 @@ def test_nothing_pending_nothing_decided() -> None:
     ],
 )
 def test_never_fits_asks_an_empty_machine(asked: Resources, fits: bool) -> None:
-    reason = never_fits(asked, (TWO_CARDS,))
+    reason = never_fits(single(asked), (TWO_CARDS,))
     assert (reason is None) == fits
     assert reason is None or (reason.code is ReasonCode.NEVER_FITS and reason.evidence["asked"] == str(asked))
 
 
 def test_the_nearest_machine_is_the_one_that_never_fits() -> None:
     nodes: tuple[Node, ...] = (node("small", cpu=1, memory_gi=1), node("large", cpu=2, memory_gi=64))
-    reason = never_fits(asks(4, 32), nodes)
+    reason = never_fits(single(asks(4, 32)), nodes)
     assert reason is not None
     assert reason.evidence["shortfall"] == "cpu: asked 4, has 2"
 
 
 def test_a_share_of_a_card_is_exact_to_one_thousandth() -> None:
-    third = [Workload(a := workload(n).attempt, a, Resources(0, 0, 333), 1, 0, NOW) for n in "abcd"]
+    third = [replace(workload(n), shape=single(Resources(0, 0, 333))) for n in "abcd"]
     decided = words(cluster(*third, nodes=(node(cards_gi=(24,)),)))
     assert decided == {"a": "n1:0", "b": "n1:0", "c": "n1:0", "d": WAITS + "gpu: asked 0.333, free 0.001"}
     assert 3 * (24 * GI * 333 // 1000) <= 24 * GI

@@ -1,0 +1,55 @@
+"""What a team may tune; the defaults are for everybody who never looks here."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Who comes first within a priority.
+
+    Attributes:
+        half_life_s: after so long, what a queue used before counts half in its fair share; 0 = only the present counts.
+    """
+
+    half_life_s: float = 7 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preempting:
+    """When somebody is told to leave.
+
+    Attributes:
+        restarts_a_run: it has run at least so many restart costs before anybody of its own priority takes its room.
+        cool_down_s: who was told to leave does not start again earlier.
+        most: times that one workload is told to leave within ``per_s``.
+        patience_s: after its grace, how long a victim that does not leave keeps its beneficiary from looking elsewhere.
+    """
+
+    restarts_a_run: float = 30.0
+    cool_down_s: float = 60.0
+    most: int = 4
+    per_s: float = 86_400.0
+    patience_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reserving:
+    """When somebody who waits for much is protected from those who want little.
+
+    Attributes:
+        after_s: the first in line that has waited so long gets a reservation; only what ends before it may pass.
+    """
+
+    after_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All rules of a round, each section read by the module of its name."""
+
+    ordering: Ordering = field(default_factory=Ordering)
+    preempting: Preempting = field(default_factory=Preempting)
+    reserving: Reserving = field(default_factory=Reserving)
+
+
+DEFAULT_POLICY = Policy()

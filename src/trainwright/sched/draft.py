@@ -35,6 +35,11 @@ class Draft:
         self.room.take(workload.shape, places)
         self.placements.append(Placement(workload.attempt, places))
 
+    def holders(self) -> list[str]:
+        """Return the labels of all who hold room, those who were placed in this round too."""
+        placed = (self.snapshot.pending[p.attempt].label for p in self.placements)
+        return [*sorted(w.label for w in self.snapshot.holding), *placed]
+
     def refuse(self, workloads: Iterable[Workload], reason: Reason) -> None:
         """Let them wait, all for one reason."""
         self.waiting.update(dict.fromkeys((w.attempt for w in workloads), reason))

@@ -7,13 +7,18 @@ from trainwright.core.decision import Round
 from trainwright.core.ids import AttemptId
 from trainwright.core.reasons import Reason
 from trainwright.core.snapshot import ClusterSnapshot
-from trainwright.core.workload import Shape, Workload
+from trainwright.core.workload import Workload
+from trainwright.sched.admission import not_admitted
 from trainwright.sched.draft import Draft
+from trainwright.sched.elastic import grow
 from trainwright.sched.gang import find_places, lack_of_room, never_fits
 from trainwright.sched.memory import Memory
 from trainwright.sched.order import turns
 from trainwright.sched.policy import Policy
+from trainwright.sched.preempt import keep_claims, make_room
+from trainwright.sched.reserve import reserve, would_delay
 from trainwright.sched.room import Room
+from trainwright.sched.slices import slice_time
 
 
 def schedule(snapshot: ClusterSnapshot, policy: Policy, now: datetime, memory: Memory | None = None) -> Round:
@@ -23,18 +28,31 @@ def schedule(snapshot: ClusterSnapshot, policy: Policy, now: datetime, memory: M
     makes it faster and changes nothing.
     """
     draft = Draft(snapshot, policy, now, memory or Memory(), Room(snapshot.nodes))
-    refused: dict[Shape, Reason] = {}  # room only shrinks within a round: what did not fit once never does again
-    holders = sorted(workload.label for workload in snapshot.holding)
+    keep_claims(draft)
+    slice_time(draft)
     for workload in turns(draft):
-        reason = refused.get(workload.shape) or never_fits(workload.shape, snapshot.nodes)
-        places = None if reason else find_places(workload.shape, draft.room)
-        if places is not None:
-            draft.place(workload, places)
-            holders.append(workload.label)
-            continue
-        refused[workload.shape] = reason = reason or lack_of_room(workload.shape, draft.room, holders)
-        draft.refuse((workload,), reason)
+        reason = _start(workload, draft)
+        if reason is not None:
+            draft.refuse((workload,), reason)
+    grow(draft)
     return draft.finish()
+
+
+def _start(workload: Workload, draft: Draft) -> Reason | None:
+    """Let it start, now or when its room is free; return why it waits."""
+    shape = workload.shape
+    reason = not_admitted(workload, draft) or never_fits(shape, draft.snapshot.nodes)
+    if reason is not None:
+        return reason
+    places = find_places(shape, draft.room)
+    if places is None:
+        reason = make_room(workload, draft, lack_of_room(shape, draft.room, draft.holders()))
+        reserve(workload, draft)
+        return reason
+    delayed = would_delay(workload, places, draft)
+    if delayed is None:
+        draft.place(workload, places)
+    return delayed
 
 
 def after(snapshot: ClusterSnapshot, decided: Round, now: datetime) -> ClusterSnapshot:

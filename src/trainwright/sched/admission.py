@@ -1,0 +1,41 @@
+"""Whether a workload may start at all now, wherever there is room: quota, holds, cool-downs, windows, budgets."""
+
+from collections.abc import Callable
+
+from trainwright.core.queue import Queue
+from trainwright.core.reasons import Reason, ReasonCode
+from trainwright.core.workload import Workload
+from trainwright.sched.draft import Draft
+
+Check = Callable[[Workload, Draft], Reason | None]
+
+
+def not_admitted(workload: Workload, draft: Draft) -> Reason | None:
+    """Return the first rule that keeps it from starting now; None when none does."""
+    for check in CHECKS:
+        reason = check(workload, draft)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _held(workload: Workload, draft: Draft) -> Reason | None:
+    if workload.standing.held:
+        return Reason(ReasonCode.ON_HOLD, {"by": "somebody holds it", "what": workload.label})
+    queue = draft.snapshot.queues.get(workload.queue, Queue(workload.queue))
+    if queue.held:
+        return Reason(ReasonCode.ON_HOLD, {"by": f"the queue {queue.name} is held", "what": queue.name})
+    return None
+
+
+def _cooling(workload: Workload, draft: Draft) -> Reason | None:
+    standing = workload.standing
+    if standing.not_before is None or standing.not_before <= draft.now or not standing.preempted_at:
+        return None
+    draft.wake(standing.not_before)
+    since, at = standing.preempted_at[-1].isoformat(), standing.not_before.isoformat()
+    return Reason(ReasonCode.COOLING_DOWN, {"since": since, "at": at})
+
+
+CHECKS: tuple[Check, ...] = (_held, _cooling)
+"""In the order in which they are asked; the first that says no is the reason."""

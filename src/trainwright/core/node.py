@@ -36,7 +36,7 @@ class Node:
         foreign: who holds a part of it that is not in our books, for people; ``free`` is already less by that.
         pool: it belongs to.
         isolation: levels that it can enforce between those who share a device; ``none`` needs nothing.
-        has: digests of data, images and environments that lie on it.
+        has: digests of data, images and environments that lie on it, sorted.
         ready: False while it is coming up, is drained, or does not answer: nothing is placed on it.
     """
 
@@ -47,7 +47,7 @@ class Node:
     foreign: tuple[str, ...] = ()
     pool: str = "local"
     isolation: tuple[str, ...] = ()
-    has: frozenset[str] = frozenset()
+    has: tuple[str, ...] = ()
     ready: bool = True
 
     @property

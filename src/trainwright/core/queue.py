@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import NewType, TypeAlias
 
 QueueName = NewType("QueueName", str)
@@ -33,12 +32,12 @@ class Budget:
 
     Attributes:
         most: in the currency of the pools.
-        period: counted from 1970-01-01 UTC: whole periods, not a sliding window.
+        period_s: seconds; periods are counted from 1970-01-01 UTC: whole periods, not a sliding window.
         degrade: above it, it runs only on room that nobody else wants; False: it does not start.
     """
 
     most: float
-    period: timedelta = timedelta(days=30)
+    period_s: int = 30 * 86_400
     degrade: bool = False
 
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_RESOURCES = ("cpu", "memory", "gpu", "gpu_memory", "shm")
+_RESOURCES = ("cpu", "memory", "gpu", "gpu_memory", "gpu_model", "isolation", "shm")
 _VALUE = "value"
 _WHOLE = "an argument is a value or a reference as a whole; lists and mappings go to the step as they are written"
 

@@ -118,7 +118,8 @@ def step(function: Callable[..., Any] | None = None, /, *, name: str = "", **key
         function: of another module: ``train = tw.step(training.train, out={"model": "model"})``.
         name: of the step; the function's by default.
         keys: of a step as YAML has them: ``out``, ``check``, ``retry``, ``timeout``, ``stage``, ``env``, ``cache``,
-            ``baseline``, ``warm``, ``help``; ``cpu``, ``memory``, ``gpu``, ``gpu_memory`` stand for ``resources``.
+            ``baseline``, ``warm``, ``workers``, ``scheduling``, ``help``; ``cpu``, ``memory``, ``gpu``, ``gpu_memory``,
+            ``gpu_model``, ``isolation`` stand for ``resources``.
     """
     place = caller()
     made = keys_of(keys)

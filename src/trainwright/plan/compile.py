@@ -14,6 +14,7 @@ from trainwright.plan.groups import Body, group_of, list_of
 from trainwright.plan.order import topological
 from trainwright.plan.plan import Check, Group, GroupKind, Plan, PlannedInput, PlannedStep
 from trainwright.plan.registration import baseline_model, registered, registrations
+from trainwright.plan.scheduling import gangs_by_path, scheduling_by_path
 from trainwright.plan.scope import Scope, outputs_of
 from trainwright.plan.texts import command_of, env_of, params_of, references_of
 from trainwright.plan.uses import sub_scope
@@ -76,6 +77,8 @@ def compile_plan(document: Document, params: Mapping[str, Plain], data: tuple[Pi
         steps,
         spec.parallel,
         dict(sorted(spec.tolerance.items())),
+        gangs_by_path(document),
+        scheduling_by_path(document),
     )
 
 

@@ -32,7 +32,8 @@ def differences(before: Plan, after: Plan) -> tuple[Difference, ...]:
     found += _between("data", *pinned)
     for key in ("pipeline", "standard", "parallel"):
         found += _between(key, getattr(before, key), getattr(after, key))
-    found += _between("tolerance", to_json(before.tolerance), to_json(after.tolerance))
+    for key in ("tolerance", "gangs", "scheduling"):
+        found += _between(key, to_json(getattr(before, key)), to_json(getattr(after, key)))
     found += _steps(before.by_path, after.by_path)
     return tuple(sorted(found, key=lambda d: d.path))
 

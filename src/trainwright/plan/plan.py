@@ -15,6 +15,7 @@ from trainwright.core.join import Join
 from trainwright.core.reproduction import Tolerance
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
+from trainwright.core.scheduling import Gang, Scheduling
 from trainwright.core.stage import Stage
 
 
@@ -164,6 +165,10 @@ class PlannedStep:
     environment: StepEnvironment | None = None
 
 
+_SELDOM = ("tolerance", "gangs", "scheduling")
+"""Parts of a plan that count only when there are any."""
+
+
 @dataclass(frozen=True)  # without slots: the index below is made once and kept
 class Plan:
     """A compiled pipeline.
@@ -175,6 +180,8 @@ class Plan:
         steps: every step after all it needs; ties by name.
         parallel: steps of a run at one time; 0 = as many as there is room for.
         tolerance: ``step.metric`` or ``metric`` → how far it may be off when the run is made again.
+        gangs: path → replicas; steps with one plain replica are absent.
+        scheduling: path → what it asks of the scheduler; changes nothing that a step makes.
     """
 
     api_version: str
@@ -185,12 +192,22 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     parallel: int = 0
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    gangs: Mapping[StepName, Gang] = field(default_factory=dict)
+    scheduling: Mapping[StepName, Scheduling] = field(default_factory=dict)
 
     @property
     def digest(self) -> Digest:
-        """Return ``sha256:…`` of its canonical JSON, without an empty ``tolerance``: most plans have none."""
-        names = (f.name for f in fields(self) if f.name != "tolerance" or self.tolerance)
-        return Digest(digest_of({name: getattr(self, name) for name in names}))
+        """Return ``sha256:…`` of its canonical JSON, without what most plans do not have."""
+        return self._digest(frozenset())
+
+    @property
+    def experiment(self) -> Digest:
+        """Return the digest of what decides what comes out: of all but ``scheduling``."""
+        return self._digest(frozenset({"scheduling"}))
+
+    def _digest(self, without: frozenset[str]) -> Digest:
+        absent = {name for name in _SELDOM if not getattr(self, name)} | without
+        return Digest(digest_of({f.name: getattr(self, f.name) for f in fields(self) if f.name not in absent}))
 
     @cached_property
     def positions(self) -> Mapping[StepName, int]:

@@ -248,7 +248,7 @@ def take_fingerprint(context: Context, prepared: Prepared) -> Fingerprint:
     code = prepared.code or capture_code(prepared.folder, context.content, context.environ)
     seed = plan.params.get("seed")
     return Fingerprint(
-        plan=plan.digest,
+        plan=plan.experiment,
         code=code,
         environment=environment_of(context, plan),
         data={d.name: d.content.digest for d in plan.data},

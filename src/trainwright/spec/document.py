@@ -16,6 +16,7 @@ from trainwright.core.join import Join
 from trainwright.core.reproduction import Tolerance
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
+from trainwright.core.scheduling import Gang, Scheduling
 from trainwright.core.stage import Stage
 from trainwright.core.trigger import TriggerSpec
 
@@ -120,6 +121,8 @@ class StepSpec:
         warm: modules that an interpreter may have imported ahead of the function, sorted.
         skip_code: exit code that means "nothing to do"; None = there is none.
         environment: None = that of the pipeline.
+        scheduling: what it asks beside its pipeline.
+        gang: its replicas, GPU models and isolation.
     """
 
     stage: Stage | None = None
@@ -149,6 +152,8 @@ class StepSpec:
     skip_code: int | None = None
     warm: tuple[str, ...] = ()
     environment: AskedEnvironment | None = None
+    scheduling: Scheduling = field(default_factory=Scheduling)
+    gang: Gang = field(default_factory=Gang)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,7 @@ class PipelineSpec:
         triggers: in the order written; no plan depends on them.
         environment: of steps that say none; None = that of the file that uses this one, or inherited.
         tolerance: ``step.metric`` or ``metric`` → how far it may be off when the run is made again.
+        scheduling: of all its steps.
     """
 
     pipeline: str
@@ -175,6 +181,7 @@ class PipelineSpec:
     triggers: tuple[TriggerSpec, ...] = ()
     environment: AskedEnvironment | None = None
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    scheduling: Scheduling = field(default_factory=Scheduling)
 
 
 @dataclass(frozen=True, slots=True)

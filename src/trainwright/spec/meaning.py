@@ -7,6 +7,7 @@ from trainwright.core.artifact import Signature
 from trainwright.core.cache import CachePolicy
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
+from trainwright.core.scheduling import Gang
 from trainwright.core.stage import Stage
 from trainwright.spec.calls import CHECK_DATA, CHECK_DATA_TARGET, clashes_of_call, clashes_of_warm
 from trainwright.spec.document import ParamSpec, ParamType, PipelineSpec, RegisterSpec, StepSpec
@@ -24,14 +25,16 @@ from trainwright.spec.models import (
 from trainwright.spec.params import outside, refuse_unfinite, type_of, typed
 from trainwright.spec.reader import Tree
 from trainwright.spec.retry import clashes_of_retry, retry_of
+from trainwright.spec.scheduling import scheduling_of
 from trainwright.spec.shape import place, translate
 from trainwright.spec.triggers import triggers_of
 
 _NUMBERS = {ParamType.INT, ParamType.FLOAT}
 _NOT_FOR_REGISTER = (
     *("call", "out", "check", "resources", "retry", "timeout", "env", "baseline", "cache", "warm", "environment"),
+    *("workers", "scheduling", "runs_on"),
 )
-_NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER, "skip_code")
+_NOT_FOR_FILE = ("run", "stage", *_NOT_FOR_REGISTER[:-2], "skip_code")
 
 
 def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> PipelineSpec:
@@ -52,6 +55,7 @@ def pipeline_of(model: PipelineModel, tree: Tree, findings: Findings) -> Pipelin
         triggers=triggers_of(model.triggers, model.pipeline, declared, tree, findings),
         environment=environment_of("environment", model.environment, tree, findings),
         tolerance=dict(model.reproduce.tolerance),
+        scheduling=scheduling_of(model.scheduling, model.runs_on),
     )
 
 
@@ -173,7 +177,15 @@ def _step(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSp
         skip_code=model.skip_code,
         warm=tuple(sorted(set(model.warm))),
         environment=environment_of(f"{path}.environment", model.environment, tree, findings),
+        scheduling=scheduling_of(model.scheduling, model.runs_on),
+        gang=_gang(model),
     )
+
+
+def _gang(model: StepModel) -> Gang:
+    least, count = model.workers or (1, 1)
+    asked = model.resources
+    return Gang(count, least, tuple(sorted(set(asked.gpu_model))), asked.isolation)
 
 
 def _on_fail(path: str, model: StepModel, tree: Tree, findings: Findings) -> StepSpec | None:

@@ -16,12 +16,14 @@ from trainwright.core.cache import CacheMode
 from trainwright.core.reproduction import Tolerance, tolerance_of
 from trainwright.core.scalar import Plain, render_scalar
 from trainwright.core.stage import Stage
+from trainwright.core.workload import Isolation
 from trainwright.spec.calls import CHECK_DATA, check_target
 from trainwright.spec.document import API_VERSION, ParamType
 from trainwright.spec.environments import Environment
 from trainwright.spec.findings import WrongValueError, nearest, shape, show, suggest
 from trainwright.spec.names import RESERVED_STEPS, check_name, check_variable
 from trainwright.spec.retry import RetryModel
+from trainwright.spec.scheduling import RunsOn, SchedulingEmpty, SchedulingModel, Workers
 from trainwright.spec.triggers import TriggerModels
 
 MOST_ROUNDS = 1000
@@ -172,6 +174,17 @@ def _uses(value: object) -> str | None:
     raise WrongValueError("TW1014", f"uses: {show(value)} is neither", remedy=remedy)
 
 
+def _gpu_with_model(value: object) -> object:
+    """Take ``gpu: H100:8`` for eight of that model."""
+    if not isinstance(value, dict) or not isinstance(value.get("gpu"), str) or ":" not in value["gpu"]:
+        return value
+    model, _, count = value["gpu"].partition(":")
+    if "gpu_model" in value:
+        remedy = "name it once: gpu: 8 beside gpu_model: H100"
+        raise WrongValueError("TW1017", "gpu: names a model, and gpu_model: too", remedy=remedy)
+    return {**value, "gpu": count.strip(), "gpu_model": [model.strip()]}
+
+
 def _for_each(value: object) -> str | list[object] | None:
     if value is None or isinstance(value, list):
         return value
@@ -217,6 +230,8 @@ class ResourcesModel(_Model):
     gpu_memory: Annotated[
         int, PlainValidator(_measured(quantity.memory_bytes, "an amount")), WithJsonSchema(_AMOUNT)
     ] = 0
+    gpu_model: Texts = []
+    isolation: Annotated[Isolation, BeforeValidator(_one_of(Isolation))] = Isolation.NONE
 
 
 class LoopModel(_Model):
@@ -266,7 +281,9 @@ class StepModel(_Model):
         Empty,
     ] = {}
     depends_on: Texts = []
-    resources: Annotated[ResourcesModel, Empty] = Field(default_factory=ResourcesModel)
+    resources: Annotated[ResourcesModel, BeforeValidator(_gpu_with_model), Empty] = Field(
+        default_factory=ResourcesModel
+    )
     check: Texts = []
     baseline: Literal["required", "optional"] = "optional"
     retry: Annotated[RetryModel, BeforeValidator(lambda v: v if isinstance(v, dict) else {"max": v})] = Field(
@@ -301,6 +318,9 @@ class StepModel(_Model):
     when: Texts = []
     on_fail: "StepModel | None" = None
     skip_code: Annotated[int, Field(ge=1, le=255)] | None = None
+    workers: Workers = None
+    scheduling: SchedulingEmpty = Field(default_factory=SchedulingModel)
+    runs_on: RunsOn = None
 
 
 class ReproduceModel(_Model):
@@ -329,6 +349,8 @@ class PipelineModel(_Model):
     outputs: Annotated[dict[Annotated[str, AfterValidator(_name("output"))], str], Empty] = {}
     parallel: Annotated[int, Field(ge=1)] | None = None
     environment: Environment = None
+    scheduling: SchedulingEmpty = Field(default_factory=SchedulingModel)
+    runs_on: RunsOn = None
     triggers: TriggerModels = []
     reproduce: Annotated[ReproduceModel, Empty] = Field(default_factory=ReproduceModel)
     steps: Annotated[dict[StepName, StepModel], BeforeValidator(_steps)]

@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 from trainwright.core.errors import Position
 from trainwright.core.scalar import Plain
 from trainwright.spec.environments import EnvironmentModel
-from trainwright.spec.findings import Findings, WrongValueError, nearest, shape, show, suggest
+from trainwright.spec.findings import Findings, WrongValueError, shape, show, suggest
 from trainwright.spec.models import (
     CacheModel,
     LoopModel,
@@ -24,17 +24,22 @@ from trainwright.spec.models import (
 from trainwright.spec.reader import Tree
 from trainwright.spec.references import OPEN
 from trainwright.spec.retry import RetryModel
+from trainwright.spec.scheduling import SchedulingModel
 from trainwright.spec.triggers import TriggerModel, written_path
 
 LATER = frozenset(
     {
-        *("scheduling", "runs_on", "sweep", "curriculum"),
-        *("script", "launcher", "workers", "checkpoint", "shm"),
+        *("sweep", "curriculum"),
+        *("script", "launcher", "checkpoint", "shm"),
     }
 )
 """Keys of the language that this version knows of and does not do yet."""
 
-_BELOW_THE_TOP: dict[str, type[BaseModel]] = {"environment": EnvironmentModel, "reproduce": ReproduceModel}
+_BELOW_THE_TOP: dict[str, type[BaseModel]] = {
+    "environment": EnvironmentModel,
+    "reproduce": ReproduceModel,
+    "scheduling": SchedulingModel,
+}
 _BELOW_A_STEP: dict[str, type[BaseModel]] = {
     "resources": ResourcesModel,
     "retry": RetryModel,
@@ -42,6 +47,7 @@ _BELOW_A_STEP: dict[str, type[BaseModel]] = {
     "loop": LoopModel,
     "cache": CacheModel,
     "environment": EnvironmentModel,
+    "scheduling": SchedulingModel,
 }
 _SHAPES = {
     "string_type": "text",
@@ -150,7 +156,7 @@ def _unknown_key(path: str, key: str) -> WrongValueError:
     if model is ParamModel:
         remedy += "; a mapping as a default is written default: {…}"
     elsewhere = _other_home(key, model)
-    if elsewhere and not nearest(key, known):
+    if elsewhere:
         remedy = elsewhere
     return WrongValueError("TW1010", f"unknown key {key!r} in {place}", remedy=remedy)
 

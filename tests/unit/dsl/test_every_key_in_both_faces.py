@@ -26,6 +26,7 @@ from trainwright.spec.models import (
 )
 from trainwright.spec.params import resolve
 from trainwright.spec.retry import RetryModel
+from trainwright.spec.scheduling import SchedulingModel
 from trainwright.spec.traced import document_of
 from trainwright.spec.triggers import TriggerModel
 from trainwright.spec.write import write
@@ -39,7 +40,11 @@ IMAGE = {"image": "registry.example/team/train@sha256:" + "a" * 64}
 
 
 @tw.step(out={"names": "value"}, retry={"max": 3, "on": {"crash": 2, "oom": 1}, "backoff": "1s", "memory": "x2..8Gi"},
-    memory="1Gi", cpu="500m", gpu=1, gpu_memory="2Gi", cache={"mode": "auto", "ttl": "24h"}, help="h", skip_code=77)
+    memory="1Gi", cpu="500m", gpu=1, gpu_memory="2Gi", gpu_model=["A100"], isolation="none", workers="1..2",
+    scheduling={"queue": "a", "priority": "high", "preemptible": "time-sliced", "window": "Mon 22:00-06:00 Asia/Tokyo",
+        "deadline": "12h", "expected_duration": "1h", "restart_cost": "5s", "grace": "30s", "max_price": 1,
+        "purpose": "p"},
+    runs_on="cheapest", cache={"mode": "auto", "ttl": "24h"}, help="h", skip_code=77)
 def find(n, raw):
     return []
 
@@ -60,6 +65,7 @@ def look(sizes):
 
 
 @tw.pipeline(
+    scheduling={"queue": "b"}, runs_on=["one", "two"],
     apiVersion="trainwright/v1", name="all", description="d", standard=False, parallel=3,
     data={"raw": "pkg://trainwright/py.typed"}, reproduce={"tolerance": {"q": 0.001, "judge.auc": "1%"}},
     environment={"requirements": "requirements.txt", "python": "3.11"}, triggers=[
@@ -112,6 +118,8 @@ def test_every_key_of_the_language_can_be_said_in_python(draw: Draw) -> None:
     assert missing(EnvironmentModel, *environments) == set()
     assert missing(LoopModel, *(step.get("loop", {}) for step in steps)) == set()
     assert missing(ReproduceModel, document["reproduce"]) == set()
+    scheduling = [document["scheduling"], *(step.get("scheduling", {}) for step in steps)]
+    assert missing(SchedulingModel, *scheduling) == set()
     assert missing(TriggerModel, *document["triggers"]) == set()
     check = document["steps"]["sound"]["with"]
     assert missing(CheckDataModel, check) == missing(ExpectModel, check["expect"]) == set()

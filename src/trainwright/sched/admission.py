@@ -5,7 +5,10 @@ from collections.abc import Callable
 from trainwright.core.queue import Queue
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.workload import Workload
+from trainwright.sched.budget import over_budget
 from trainwright.sched.draft import Draft
+from trainwright.sched.price import too_expensive
+from trainwright.sched.window import outside_window
 
 Check = Callable[[Workload, Draft], Reason | None]
 
@@ -37,5 +40,5 @@ def _cooling(workload: Workload, draft: Draft) -> Reason | None:
     return Reason(ReasonCode.COOLING_DOWN, {"since": since, "at": at})
 
 
-CHECKS: tuple[Check, ...] = (_held, _cooling)
+CHECKS: tuple[Check, ...] = (_held, _cooling, outside_window, over_budget, too_expensive)
 """In the order in which they are asked; the first that says no is the reason."""

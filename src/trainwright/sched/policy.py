@@ -44,12 +44,30 @@ class Reserving:
 
 
 @dataclass(frozen=True, slots=True)
+class Autoscaling:
+    """When a pool grows and shrinks.
+
+    Attributes:
+        up_after_s: work has waited so long that new nodes would serve.
+        down_after_s: a node was idle so long.
+        most_at_once: nodes asked for at one look.
+        patience_s: a node so much later than expected is not waited for any more.
+    """
+
+    up_after_s: float = 30.0
+    down_after_s: float = 600.0
+    most_at_once: int = 50
+    patience_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """All rules of a round, each section read by the module of its name."""
 
     ordering: Ordering = field(default_factory=Ordering)
     preempting: Preempting = field(default_factory=Preempting)
     reserving: Reserving = field(default_factory=Reserving)
+    autoscaling: Autoscaling = field(default_factory=Autoscaling)
 
 
 DEFAULT_POLICY = Policy()

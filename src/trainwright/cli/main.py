@@ -24,6 +24,7 @@ from trainwright.cli import (
     reading,
     registry,
     releasing,
+    reporting,
     reproducing,
     running,
     setup,
@@ -50,14 +51,14 @@ _PLAIN = (
 )
 """How the parser speaks of values, and how we do."""
 
-_GROUPS = frozenset({"config", "dataset", "env", "model", "trigger"})
+_GROUPS = frozenset({"config", "dataset", "env", "model", "report", "trigger"})
 """Commands that have commands of their own."""
 
 _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
 _READING = (reading, data, lineage, registry)
-_PLATFORM = (releasing, governing, environments, housekeeping, setup, traced)
+_PLATFORM = (releasing, reporting, governing, environments, housekeeping, setup, traced)
 for module in (pipeline, running, reproducing, up, triggers, *_READING, *_PLATFORM):
     module.add_to(app)
 

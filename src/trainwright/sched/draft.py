@@ -3,20 +3,28 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import nsmallest
 
 from trainwright.core.decision import Claim, Eviction, Placement, Resize, Round
 from trainwright.core.ids import AttemptId
 from trainwright.core.reasons import Reason
 from trainwright.core.snapshot import ClusterSnapshot
-from trainwright.core.workload import Assignment, Workload
+from trainwright.core.workload import Assignment, Shape, Workload
 from trainwright.sched.memory import Memory
 from trainwright.sched.policy import Policy
 from trainwright.sched.room import Room
 
+NAMED = 8
+"""So many holders are named in a reason; the others are counted."""
+
 
 @dataclass(slots=True)
 class Draft:
-    """A round in the making; the one mutable thing that the modules of ``sched`` hand to one another."""
+    """A round in the making; the one mutable thing that the modules of ``sched`` hand to one another.
+
+    Attributes:
+        no_room: shape → why it has no room; room only shrinks in a round: what did not fit once never does again.
+    """
 
     snapshot: ClusterSnapshot
     policy: Policy
@@ -29,6 +37,7 @@ class Draft:
     resizes: list[Resize] = field(default_factory=list)
     waiting: dict[AttemptId, Reason] = field(default_factory=dict)
     wake_at: datetime | None = None
+    no_room: dict[Shape, Reason] = field(default_factory=dict)
 
     def place(self, workload: Workload, places: tuple[Assignment, ...]) -> None:
         """Let it start there."""
@@ -36,9 +45,11 @@ class Draft:
         self.placements.append(Placement(workload.attempt, places))
 
     def holders(self) -> list[str]:
-        """Return the labels of all who hold room, those who were placed in this round too."""
+        """Return the labels of who hold room, those who were placed in this round too; the first few by name."""
         placed = (self.snapshot.pending[p.attempt].label for p in self.placements)
-        return [*sorted(w.label for w in self.snapshot.holding), *placed]
+        named = [*nsmallest(NAMED, (w.label for w in self.snapshot.holding)), *placed][:NAMED]
+        others = len(self.snapshot.holding) + len(self.placements) - len(named)
+        return [*named, f"{others} more"] if others else named
 
     def refuse(self, workloads: Iterable[Workload], reason: Reason) -> None:
         """Let them wait, all for one reason."""

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from trainwright.core.decision import Round
 from trainwright.core.ids import AttemptId
-from trainwright.core.reasons import Reason
+from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Workload
 from trainwright.sched.admission import not_admitted
@@ -41,18 +41,30 @@ def schedule(snapshot: ClusterSnapshot, policy: Policy, now: datetime, memory: M
 def _start(workload: Workload, draft: Draft) -> Reason | None:
     """Let it start, now or when its room is free; return why it waits."""
     shape = workload.shape
-    reason = not_admitted(workload, draft) or never_fits(shape, draft.snapshot.nodes)
+    reason = not_admitted(workload, draft)
     if reason is not None:
         return reason
-    places = find_places(shape, draft.room)
+    places = None if shape in draft.no_room else find_places(shape, draft.room)
     if places is None:
-        reason = make_room(workload, draft, lack_of_room(shape, draft.room, draft.holders()))
-        reserve(workload, draft)
-        return reason
+        return _wait(workload, draft)
     delayed = would_delay(workload, places, draft)
     if delayed is None:
         draft.place(workload, places)
     return delayed
+
+
+def _wait(workload: Workload, draft: Draft) -> Reason:
+    """Return why there is no room for it, and do what can be done about that."""
+    shape = workload.shape
+    lack = draft.no_room.get(shape)
+    if lack is None:
+        lack = never_fits(shape, draft.snapshot.nodes) or lack_of_room(shape, draft.room, draft.holders())
+        draft.no_room[shape] = lack
+    if lack.code is ReasonCode.NEVER_FITS:
+        return lack
+    reason = make_room(workload, draft, lack)
+    reserve(workload, draft)
+    return reason
 
 
 def after(snapshot: ClusterSnapshot, decided: Round, now: datetime) -> ClusterSnapshot:

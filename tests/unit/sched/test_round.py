@@ -207,3 +207,17 @@ def test_a_share_of_a_card_is_exact_to_one_thousandth() -> None:
     decided = words(cluster(*third, nodes=(node(cards_gi=(24,)),)))
     assert decided == {"a": "n1:0", "b": "n1:0", "c": "n1:0", "d": WAITS + "gpu: asked 0.333, free 0.001"}
     assert 3 * (24 * GI * 333 // 1000) <= 24 * GI
+
+
+def test_of_many_holders_the_first_are_named_and_the_others_counted() -> None:
+    held = tuple(workload(f"h{i:02}", cpu=0.1) for i in range(11))
+    (reason,) = decide(cluster(workload("a", cpu=4), holding=held)).waiting.values()
+    assert reason.evidence["holders"] == "h00, h01, h02, h03, h04, h05, h06, h07, 3 more"
+
+
+def test_a_shape_that_has_no_room_is_asked_for_once_and_its_workloads_share_a_reason() -> None:
+    decided = decide(cluster(workload("a", cpu=4), *(workload(f"w{i}", run=2) for i in range(3)), workload("x", cpu=9)))
+    reasons = [decided.waiting[w.attempt] for w in (workload(f"w{i}") for i in range(3))]
+    assert reasons[0] is reasons[1] is reasons[2]
+    assert reasons[0].code is ReasonCode.WAITING_FOR_CAPACITY
+    assert decided.waiting[workload("x").attempt].code is ReasonCode.NEVER_FITS

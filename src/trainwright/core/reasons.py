@@ -206,7 +206,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.WAITING_FOR_EQUAL: Entry("waits for runs/{attempt}, which makes the same"),
     ReasonCode.VERIFYING: Entry("looks whether what runs/{origin} made is unaltered ({size})"),
     ReasonCode.WAITING_FOR_QUOTA: Entry(
-        "waits for quota of the queue {queue} ({shortfall}); its guarantee is used, and nobody lends more",
+        "waits for quota of the queue {queue} ({shortfall}); used by {users}",
         "it starts when work of {queue} ends or another queue lends again: tw queue explain {queue}",
     ),
     ReasonCode.ABOVE_CEILING: Entry(

@@ -1,4 +1,4 @@
-"""Whether a workload may start at all now, wherever there is room: quota, holds, cool-downs, windows, budgets."""
+"""Whether a workload may start at all now, wherever there is room: holds, cool-downs, windows, budgets."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.workload import Workload
 from trainwright.sched.budget import over_budget
 from trainwright.sched.draft import Draft
+from trainwright.sched.never import Never
 from trainwright.sched.price import too_expensive
 from trainwright.sched.window import outside_window
 
@@ -20,6 +21,22 @@ def not_admitted(workload: Workload, draft: Draft) -> Reason | None:
         if reason is not None:
             return reason
     return None
+
+
+def never(workload: Workload, draft: Draft) -> Reason | None:
+    """Return why it can never start here, neither now nor later; None when it may one day."""
+    known = draft.memory.part(Never)
+    reason = known.reason(workload.shape, draft.snapshot.nodes, draft.ledger.fleet)
+    if reason is not None:
+        return reason
+    lack = draft.ledger.lack(workload)
+    if lack is not None and lack.code is ReasonCode.NEVER_WITHIN_QUOTA:
+        return draft.ledger.refusal(workload)
+    return None
+
+
+def _behind(workload: Workload, draft: Draft) -> Reason | None:
+    return draft.behind.get(workload.queue)
 
 
 def _held(workload: Workload, draft: Draft) -> Reason | None:
@@ -40,5 +57,5 @@ def _cooling(workload: Workload, draft: Draft) -> Reason | None:
     return Reason(ReasonCode.COOLING_DOWN, {"since": since, "at": at})
 
 
-CHECKS: tuple[Check, ...] = (_held, _cooling, outside_window, over_budget, too_expensive)
+CHECKS: tuple[Check, ...] = (_behind, _held, _cooling, outside_window, over_budget, too_expensive)
 """In the order in which they are asked; the first that says no is the reason."""

@@ -7,15 +7,20 @@ from heapq import nsmallest
 
 from trainwright.core.decision import Claim, Eviction, Placement, Resize, Round
 from trainwright.core.ids import AttemptId
-from trainwright.core.reasons import Reason
+from trainwright.core.queue import QueueName
+from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Assignment, Shape, Workload
 from trainwright.sched.memory import Memory
 from trainwright.sched.policy import Policy
+from trainwright.sched.quota import Ledger
 from trainwright.sched.room import Room
 
 NAMED = 8
 """So many holders are named in a reason; the others are counted."""
+
+STANDS_ASIDE = frozenset({ReasonCode.NEVER_FITS, ReasonCode.NEVER_WITHIN_QUOTA, ReasonCode.ON_HOLD})
+"""For these reasons nobody is next: such a workload lets the others of a strict queue pass."""
 
 
 @dataclass(slots=True)
@@ -23,6 +28,9 @@ class Draft:
     """A round in the making; the one mutable thing that the modules of ``sched`` hand to one another.
 
     Attributes:
+        ledger: what queues hold, as the snapshot says and as was decided so far.
+        first: attempt → its place before those of its queue and priority who are not in here, lowest first.
+        behind: strict queue → the reason for all in it to wait, once one of them does.
         no_room: shape → why it has no room; room only shrinks in a round: what did not fit once never does again.
     """
 
@@ -37,11 +45,20 @@ class Draft:
     resizes: list[Resize] = field(default_factory=list)
     waiting: dict[AttemptId, Reason] = field(default_factory=dict)
     wake_at: datetime | None = None
+    first: dict[AttemptId, float] = field(default_factory=dict)
+    behind: dict[QueueName, Reason] = field(default_factory=dict)
     no_room: dict[Shape, Reason] = field(default_factory=dict)
+    ledger: Ledger = field(init=False)
+    _reasons: dict[tuple[ReasonCode, str], Reason] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Bring up to date what is remembered."""
+        self.ledger = self.memory.part(Ledger).as_of(self.snapshot)
 
     def place(self, workload: Workload, places: tuple[Assignment, ...]) -> None:
         """Let it start there."""
         self.room.take(workload.shape, places)
+        self.ledger.charge(workload, places)
         self.placements.append(Placement(workload.attempt, places))
 
     def holders(self) -> list[str]:
@@ -52,8 +69,15 @@ class Draft:
         return [*named, f"{others} more"] if others else named
 
     def refuse(self, workloads: Iterable[Workload], reason: Reason) -> None:
-        """Let them wait, all for one reason."""
-        self.waiting.update(dict.fromkeys((w.attempt for w in workloads), reason))
+        """Let them wait, all for one reason; in a strict queue that is a reason for all the others to wait too."""
+        workloads = list(workloads)
+        known = self._reasons.setdefault((reason.code, repr(reason.evidence)), reason)
+        self.waiting.update(dict.fromkeys((w.attempt for w in workloads), known))
+        first = workloads[0]
+        queue = self.snapshot.queues.get(first.queue)
+        if queue is not None and queue.strict and first.queue not in self.behind and reason.code not in STANDS_ASIDE:
+            evidence = {"ahead": first.label, "why": f"the queue {first.queue} is strict"}
+            self.behind[first.queue] = Reason(ReasonCode.BEHIND, dict(evidence))
 
     def wake(self, at: datetime | None) -> None:
         """Ask for a round not later than this."""

@@ -7,13 +7,15 @@ from trainwright.core.decision import Round
 from trainwright.core.ids import AttemptId
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot
-from trainwright.core.workload import Workload
-from trainwright.sched.admission import not_admitted
+from trainwright.core.workload import Shape, Workload
+from trainwright.sched.admission import never, not_admitted
 from trainwright.sched.draft import Draft
 from trainwright.sched.elastic import grow
-from trainwright.sched.gang import find_places, lack_of_room, never_fits
+from trainwright.sched.gang import find_places, lack_of_room
+from trainwright.sched.last import Last
 from trainwright.sched.memory import Memory
-from trainwright.sched.order import turns
+from trainwright.sched.order import Line
+from trainwright.sched.permitted import permitted
 from trainwright.sched.policy import Policy
 from trainwright.sched.preempt import keep_claims, make_room
 from trainwright.sched.reserve import reserve, would_delay
@@ -27,42 +29,60 @@ def schedule(snapshot: ClusterSnapshot, policy: Policy, now: datetime, memory: M
     A workload that does not fit now is passed by later ones that do. ``memory`` of earlier rounds of the same caller
     makes it faster and changes nothing.
     """
-    draft = Draft(snapshot, policy, now, memory or Memory(), Room(snapshot.nodes))
+    memory = memory or Memory()
+    last = memory.part(Last)
+    known = last.again(snapshot, policy, now)
+    if known is not None:
+        return known
+    draft = Draft(snapshot, policy, now, memory, Room(snapshot.nodes))
     keep_claims(draft)
     slice_time(draft)
-    for workload in turns(draft):
-        reason = _start(workload, draft)
-        if reason is not None:
-            draft.refuse((workload,), reason)
+    _turns(draft)
     grow(draft)
-    return draft.finish()
+    return last.keep(snapshot, policy, now, draft.finish())
+
+
+def _turns(draft: Draft) -> None:
+    """Let everybody start who may, one after the other."""
+    line = Line(draft)
+    while (workload := line.next()) is not None:
+        done = len(draft.evictions), len(draft.claims)
+        reason = _start(workload, draft)
+        if reason is None:
+            line.go_on()
+        elif done != (len(draft.evictions), len(draft.claims)) or reason.code is ReasonCode.WAITING_FOR_VICTIMS:
+            draft.refuse((workload,), reason)  # something is done for this one; the next like it may ask for it too
+            line.go_on()
+        else:
+            draft.refuse(line.leave(), reason)
 
 
 def _start(workload: Workload, draft: Draft) -> Reason | None:
     """Let it start, now or when its room is free; return why it waits."""
-    shape = workload.shape
     reason = not_admitted(workload, draft)
     if reason is not None:
-        return reason
+        return never(workload, draft) or reason
+    lack = draft.ledger.refusal(workload)
+    if lack is not None:
+        return never(workload, draft) or make_room(workload, draft, lack)
+    shape = permitted(workload, draft.ledger)
     places = None if shape in draft.no_room else find_places(shape, draft.room)
     if places is None:
-        return _wait(workload, draft)
-    delayed = would_delay(workload, places, draft)
-    if delayed is None:
+        return _wait(workload, shape, draft)
+    refused = draft.ledger.excess(workload, places) or would_delay(workload, places, draft)
+    if refused is None:
         draft.place(workload, places)
-    return delayed
+    return refused
 
 
-def _wait(workload: Workload, draft: Draft) -> Reason:
+def _wait(workload: Workload, shape: Shape, draft: Draft) -> Reason:
     """Return why there is no room for it, and do what can be done about that."""
-    shape = workload.shape
-    lack = draft.no_room.get(shape)
-    if lack is None:
-        lack = never_fits(shape, draft.snapshot.nodes) or lack_of_room(shape, draft.room, draft.holders())
-        draft.no_room[shape] = lack
-    if lack.code is ReasonCode.NEVER_FITS:
-        return lack
-    reason = make_room(workload, draft, lack)
+    impossible = never(workload, draft)
+    if impossible is not None:
+        return impossible
+    if shape not in draft.no_room:
+        draft.no_room[shape] = lack_of_room(shape, draft.room, draft.holders())
+    reason = make_room(workload, draft, draft.no_room[shape])
     reserve(workload, draft)
     return reason
 

@@ -1,0 +1,63 @@
+"""How much a workload asks for or holds, counted as quotas count it: see ``core.queue.Amounts``."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from trainwright.core.node import WHOLE
+from trainwright.core.quantity import show_bytes, show_milli
+from trainwright.core.workload import Assignment, PodSet, Shape
+
+ModelOf = Callable[[str, int], str]
+"""Node and index of a device → its model; empty = unknown."""
+
+
+def least_amounts(shape: Shape) -> dict[str, int]:
+    """Return what it asks for at least, all replicas together."""
+    return _sum(shape, [pod_set.least for pod_set in shape.pod_sets])
+
+
+def wanted_amounts(shape: Shape) -> dict[str, int]:
+    """Return what it asks for at most, all replicas together."""
+    return _sum(shape, [pod_set.count for pod_set in shape.pod_sets])
+
+
+def held_amounts(shape: Shape, places: Iterable[Assignment], model_of: ModelOf | None = None) -> dict[str, int]:
+    """Return what these places give to it; by model too when somebody tells the models of devices."""
+    places = tuple(places)
+    counts = Counter(place.pod_set for place in places)
+    if model_of is None:
+        return _sum(shape, [counts[i] for i in range(len(shape.pod_sets))])
+    total: Counter[str] = Counter()
+    for place in places:
+        pod_set = shape.pod_sets[place.pod_set]
+        _add(total, pod_set, 1)
+        if len(pod_set.models) != 1:  # what may be one model alone is of that one, wherever it lies
+            for device in place.devices:
+                total[f"gpu:{model_of(place.node, device)}"] += min(pod_set.asked.gpu_milli, WHOLE)
+    return dict(total)
+
+
+def show_amount(resource: str, amount: int) -> str:
+    """Return it for people."""
+    return show_bytes(amount) if resource == "memory" else show_milli(amount)
+
+
+def show_amounts(amounts: Mapping[str, int]) -> str:
+    """Return them for people: ``cpu 4, gpu 1``."""
+    return ", ".join(f"{name} {show_amount(name, amount)}" for name, amount in sorted(amounts.items()) if amount)
+
+
+def _sum(shape: Shape, counts: list[int]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for pod_set, count in zip(shape.pod_sets, counts, strict=True):
+        _add(total, pod_set, count)
+    return dict(total)
+
+
+def _add(total: Counter[str], pod_set: PodSet, count: int) -> None:
+    asked = pod_set.asked
+    total["cpu"] += asked.cpu_milli * count
+    total["memory"] += asked.memory_bytes * count
+    total["gpu"] += asked.gpu_milli * count
+    if len(pod_set.models) == 1 and asked.gpu_milli:
+        total[f"gpu:{pod_set.models[0]}"] += asked.gpu_milli * count

@@ -26,7 +26,7 @@ def not_admitted(workload: Workload, draft: Draft) -> Reason | None:
 def never(workload: Workload, draft: Draft) -> Reason | None:
     """Return why it can never start here, neither now nor later; None when it may one day."""
     known = draft.memory.part(Never)
-    reason = known.reason(workload.shape, draft.snapshot.nodes, draft.ledger.fleet)
+    reason = known.reason(workload.shape, draft.snapshot.nodes, draft.ledger.machines)
     if reason is not None:
         return reason
     lack = draft.ledger.lack(workload)

@@ -25,7 +25,7 @@ class Shares:
         """
         used, limited = self._ledger.used(name), self._ledger.limits.get(name, {})
         share = 0.0
-        for resource, capacity in self._ledger.fleet.capacity.items():
+        for resource, capacity in self._ledger.machines.capacity.items():
             if capacity > 0:
                 limit = limited.get(resource)
                 above = used.get(resource, 0) - (limit.guaranteed if limit is not None else 0)

@@ -4,8 +4,8 @@ from trainwright.core.node import Node
 from trainwright.core.reasons import Reason
 from trainwright.core.records import Records
 from trainwright.core.workload import Shape
-from trainwright.sched.fleet import Fleet
 from trainwright.sched.gang import never_fits
+from trainwright.sched.machines import Machines
 
 _MOST = 10_000
 """Shapes remembered; a project that lives for years has seen many."""
@@ -19,10 +19,10 @@ class Never:
         self._version = -1
         self._known: dict[Shape, Reason | None] = {}
 
-    def reason(self, shape: Shape, nodes: Records[str, Node], fleet: Fleet) -> Reason | None:
-        """Return why it never fits; None when it may. ``fleet`` knows these nodes."""
-        if fleet.version != self._version or len(self._known) > _MOST:
-            self._version, self._known = fleet.version, {}
+    def reason(self, shape: Shape, nodes: Records[str, Node], machines: Machines) -> Reason | None:
+        """Return why it never fits; None when it may. ``machines`` knows these nodes."""
+        if machines.version != self._version or len(self._known) > _MOST:
+            self._version, self._known = machines.version, {}
         if shape not in self._known:
-            self._known[shape] = never_fits(shape, nodes)
+            self._known[shape] = never_fits(shape, sorted(nodes, key=lambda node: node.name))
         return self._known[shape]

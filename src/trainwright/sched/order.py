@@ -1,6 +1,7 @@
 """In which order those who wait are considered.
 
 Priority, then fair share between queues; within a queue what a person moved, what time slicing puts first, and age.
+A queue that has spent a budget which degrades comes after everybody else.
 Those who are equal but for their age are one bucket: a reason to refuse the oldest is a reason to refuse them all.
 """
 
@@ -13,6 +14,7 @@ from math import inf
 from trainwright.core.queue import QueueName
 from trainwright.core.workload import Workload
 from trainwright.sched.buckets import Bucket, Buckets, age
+from trainwright.sched.budget import is_degraded
 from trainwright.sched.draft import Draft
 from trainwright.sched.fairshare import Shares
 
@@ -54,11 +56,12 @@ class Line:
         self._shares = Shares(draft.snapshot, draft.policy.ordering, draft.ledger)
         self._passed = {*draft.waiting, *(p.attempt for p in draft.placements)}
         buckets = draft.memory.part(Buckets).as_of(draft.snapshot.pending)
-        self._levels: dict[int, dict[QueueName, _Lane]] = {}
+        self._levels: dict[tuple[bool, int], dict[QueueName, _Lane]] = {}
         for bucket in buckets:
             for rest in self._split(bucket):
                 one = rest.first
-                lanes = self._levels.setdefault(one.priority, {})
+                level = not is_degraded(one.queue, draft.snapshot), one.priority
+                lanes = self._levels.setdefault(level, {})
                 lanes.setdefault(one.queue, _Lane()).heap.append((self._rank(one), rest))
         self._order = sorted(self._levels)
         self._queues: list[tuple[bool, float, tuple[datetime, tuple[int, int], str], _Lane]] = []

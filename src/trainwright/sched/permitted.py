@@ -52,7 +52,7 @@ def _of_models(workload: Workload, shape: Shape, ledger: Ledger, models: list[st
     for smaller in (shape, smallest):
         asked = sum(p.asked.gpu_milli * p.count for p in smaller.pod_sets if len(p.models) != 1)
         used_up = {model for model in models if ledger.free(workload, f"gpu:{model}") < asked}
-        usable = [_usable(pod_set, used_up, ledger.fleet.models) for pod_set in smaller.pod_sets]
+        usable = [_usable(pod_set, used_up, ledger.machines.models) for pod_set in smaller.pod_sets]
         if None not in usable:
             parts = zip(smaller.pod_sets, usable, strict=True)
             pod_sets = tuple(p if m is None or m == p.models else replace(p, models=m) for p, m in parts)

@@ -12,8 +12,8 @@ from trainwright.core.records import Records
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Assignment, Preemption, Workload
 from trainwright.sched.amounts import held_amounts, least_amounts, show_amount
-from trainwright.sched.fleet import Fleet
 from trainwright.sched.limits import Limit, Limits, limits_of
+from trainwright.sched.machines import Machines
 
 NAMED = 4
 """So many queues are named that hold what somebody waits for."""
@@ -72,15 +72,15 @@ class Ledger:
 
     Attributes:
         limits: of all queues that have quotas.
-        fleet: the nodes it all lies on.
+        machines: the nodes it all lies on.
     """
 
     def __init__(self) -> None:
         """Begin with nothing held."""
         self.limits: Limits = {}
-        self.fleet = Fleet()
+        self.machines = Machines()
         self._declared: tuple[Mapping[QueueName, Queue], Mapping[str, Cohort]] = ({}, {})
-        self._by_model = -1  # the fleet that amounts by model were counted on; -1: no quota is by model
+        self._by_model = -1  # the machines that amounts by model were counted on; -1: no quota is by model
         self._holding: Records[AttemptId, Workload] = Records()
         self._held: dict[AttemptId, tuple[Workload, dict[str, int]]] = {}
         self._sums = _Sums({}, {}, {})
@@ -91,8 +91,8 @@ class Ledger:
         for workload, amounts in self._charged:
             self._sums.count(workload, amounts, self.limits, -1)
         self._charged.clear()
-        self.fleet.as_of(snapshot.nodes)
-        if not self._is_declared(snapshot) or self._by_model not in {-1, self.fleet.version}:
+        self.machines.as_of(snapshot.nodes)
+        if not self._is_declared(snapshot) or self._by_model not in {-1, self.machines.version}:
             self._begin_again(snapshot)
         changed, gone = snapshot.holding.changed_since(self._holding)
         for attempt in gone:
@@ -121,7 +121,7 @@ class Ledger:
 
     def amounts(self, workload: Workload, places: Iterable[Assignment]) -> dict[str, int]:
         """Return what these places give to it, by model too where a quota says so."""
-        return held_amounts(workload.shape, places, None if self._by_model < 0 else self.fleet.model)
+        return held_amounts(workload.shape, places, None if self._by_model < 0 else self.machines.model)
 
     def used(self, queue: QueueName) -> Mapping[str, int]:
         """Return what the queue holds."""
@@ -163,8 +163,8 @@ class Ledger:
         return self._lack_of_models(workload, limited, less) if self._by_model >= 0 else None
 
     def excess(self, workload: Workload, places: Iterable[Assignment]) -> Reason | None:
-        """Return why quota does not allow these places: the models of their devices; None when it does."""
-        limited = self.limits.get(workload.queue) if self._by_model >= 0 else None
+        """Return why quota does not allow it these very places, whose devices are of some model; None when it does."""
+        limited = self.limits.get(workload.queue)
         if not limited:
             return None
         for resource, amount in sorted(self.amounts(workload, places).items()):
@@ -215,7 +215,7 @@ class Ledger:
     def _lack_of_models(self, workload: Workload, limited: Mapping[str, Limit], less: _Sums) -> Lack | None:
         """Return what it lacks of the model of which it lacks least, where each model that it can use has a quota."""
         for pod_set in workload.shape.pod_sets:
-            names = [f"gpu:{model}" for model in pod_set.models or self.fleet.models]
+            names = [f"gpu:{model}" for model in pod_set.models or self.machines.models]
             want = pod_set.asked.gpu_milli * pod_set.least
             if not want or len(pod_set.models) == 1 or not names or not all(name in limited for name in names):
                 continue
@@ -279,5 +279,5 @@ class Ledger:
         self._declared = snapshot.queues, snapshot.cohorts
         self.limits = limits_of(snapshot.queues, snapshot.cohorts)
         by_model = any(resource.startswith("gpu:") for limited in self.limits.values() for resource in limited)
-        self._by_model = self.fleet.version if by_model else -1
+        self._by_model = self.machines.version if by_model else -1
         self._holding, self._held, self._sums = Records(), {}, _Sums({}, {}, {})

@@ -26,6 +26,12 @@ class Room:
         """Return the nodes as they are now; shares with the snapshot what did not change."""
         return self._before.plus(self._changed)
 
+    def copy(self) -> "Room":
+        """Return the same room to try something in; this one stays as it is."""
+        trial = Room(self._before)
+        trial._changed = dict(self._changed)
+        return trial
+
     def take(self, shape: Shape, places: Iterable[Assignment]) -> None:
         """Give these places away; amounts may go below zero, see ``Node.is_over``."""
         for place in places:

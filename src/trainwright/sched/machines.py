@@ -6,7 +6,7 @@ from trainwright.core.node import Node
 from trainwright.core.records import Records
 
 
-class Fleet:
+class Machines:
     """All nodes without regard to what is free on them; kept up to date by what changed.
 
     Attributes:
@@ -21,7 +21,7 @@ class Fleet:
         self._nodes: Records[str, Node] = Records()
         self._models: tuple[int, tuple[str, ...]] = (-1, ())
 
-    def as_of(self, nodes: Records[str, Node]) -> "Fleet":
+    def as_of(self, nodes: Records[str, Node]) -> "Machines":
         """Return itself once it knows these nodes."""
         changed, gone = nodes.changed_since(self._nodes)
         altered = False

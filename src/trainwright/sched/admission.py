@@ -25,14 +25,16 @@ def not_admitted(workload: Workload, draft: Draft) -> Reason | None:
 
 def never(workload: Workload, draft: Draft) -> Reason | None:
     """Return why it can never start here, neither now nor later; None when it may one day."""
-    known = draft.memory.part(Never)
-    reason = known.reason(workload.shape, draft.snapshot.nodes, draft.ledger.machines)
-    if reason is not None:
-        return reason
-    lack = draft.ledger.lack(workload)
-    if lack is not None and lack.code is ReasonCode.NEVER_WITHIN_QUOTA:
-        return draft.ledger.refusal(workload)
-    return None
+    impossible = never_fits(workload, draft)
+    if impossible is None:
+        lack = draft.ledger.refusal(workload)
+        return lack if lack is not None and lack.code is ReasonCode.NEVER_WITHIN_QUOTA else None
+    return impossible
+
+
+def never_fits(workload: Workload, draft: Draft) -> Reason | None:
+    """Return why the nodes, were they empty, could not hold it; None when they could."""
+    return draft.memory.part(Never).reason(workload.shape, draft.snapshot.nodes, draft.ledger.machines)
 
 
 def _behind(workload: Workload, draft: Draft) -> Reason | None:

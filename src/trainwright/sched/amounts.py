@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from trainwright.core.node import WHOLE
 from trainwright.core.quantity import show_bytes, show_milli
@@ -11,12 +12,14 @@ ModelOf = Callable[[str, int], str]
 """Node and index of a device → its model; empty = unknown."""
 
 
-def least_amounts(shape: Shape) -> dict[str, int]:
+@lru_cache(maxsize=4096)  # asked for every workload of a shape, in every round
+def least_amounts(shape: Shape) -> Mapping[str, int]:
     """Return what it asks for at least, all replicas together."""
     return _sum(shape, [pod_set.least for pod_set in shape.pod_sets])
 
 
-def wanted_amounts(shape: Shape) -> dict[str, int]:
+@lru_cache(maxsize=4096)
+def wanted_amounts(shape: Shape) -> Mapping[str, int]:
     """Return what it asks for at most, all replicas together."""
     return _sum(shape, [pod_set.count for pod_set in shape.pod_sets])
 

@@ -15,9 +15,19 @@ _Key = tuple[QueueName, int, Shape, Contract, Standing]
 
 @dataclass(slots=True)
 class Bucket:
-    """Workloads that differ in nothing but their names and ages, oldest first; never empty."""
+    """Workloads that differ in nothing but their names and ages, oldest first; never empty.
+
+    Attributes:
+        attempts: of the members, in their order.
+    """
 
     members: list[Workload]
+    attempts: list[AttemptId]
+
+    @classmethod
+    def of(cls, members: list[Workload]) -> "Bucket":
+        """Return a bucket of these, which are in order."""
+        return cls(members, [one.attempt for one in members])
 
 
 def age(workload: Workload) -> tuple[datetime, tuple[int, int], str]:
@@ -45,22 +55,23 @@ class Buckets:
                 self._remove(before)
         touched: dict[int, Bucket] = {}
         for one in changed:
-            bucket = self._buckets.setdefault(_key(one), Bucket([]))
+            bucket = self._buckets.setdefault(_key(one), Bucket([], []))
             bucket.members.append(one)
             touched[id(bucket)] = bucket
         for bucket in touched.values():
             bucket.members.sort(key=age)  # sorted but for the last few: that is fast
+            bucket.attempts = [one.attempt for one in bucket.members]
         self._pending = pending
         return self
 
     def _remove(self, one: Workload) -> None:
         key = _key(one)
-        members = self._buckets[key].members
-        if len(members) == 1:
+        bucket = self._buckets[key]
+        if len(bucket.members) == 1:
             del self._buckets[key]
             return
-        at = bisect_left(members, age(one), key=age)
-        del members[at]
+        at = bisect_left(bucket.members, age(one), key=age)
+        del bucket.members[at], bucket.attempts[at]
 
 
 def _key(one: Workload) -> _Key:

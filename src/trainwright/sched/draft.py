@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from heapq import nsmallest
 
 from trainwright.core.decision import Claim, Eviction, Placement, Resize, Round
 from trainwright.core.ids import AttemptId
@@ -63,17 +62,17 @@ class Draft:
 
     def holders(self) -> list[str]:
         """Return the labels of who hold room, those who were placed in this round too; the first few by name."""
-        placed = (self.snapshot.pending[p.attempt].label for p in self.placements)
-        named = [*nsmallest(NAMED, (w.label for w in self.snapshot.holding)), *placed][:NAMED]
-        others = len(self.snapshot.holding) + len(self.placements) - len(named)
+        held = self.ledger.holders
+        placed = (self.snapshot.pending[p.attempt].label for p in self.placements[:NAMED])
+        named = [*held.first(NAMED), *placed][:NAMED]
+        others = len(held) + len(self.placements) - len(named)
         return [*named, f"{others} more"] if others else named
 
-    def refuse(self, workloads: Iterable[Workload], reason: Reason) -> None:
-        """Let them wait, all for one reason; in a strict queue that is a reason for all the others to wait too."""
-        workloads = list(workloads)
+    def refuse(self, first: Workload, reason: Reason, alike: Iterable[AttemptId] = ()) -> None:
+        """Let it wait, and all that are like it; in a strict queue that is a reason for all the others to wait too."""
         known = self._reasons.setdefault((reason.code, repr(reason.evidence)), reason)
-        self.waiting.update(dict.fromkeys((w.attempt for w in workloads), known))
-        first = workloads[0]
+        self.waiting[first.attempt] = known
+        self.waiting.update(dict.fromkeys(alike, known))
         queue = self.snapshot.queues.get(first.queue)
         if queue is not None and queue.strict and first.queue not in self.behind and reason.code not in STANDS_ASIDE:
             evidence = {"ahead": first.label, "why": f"the queue {first.queue} is strict"}

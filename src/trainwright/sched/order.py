@@ -11,6 +11,7 @@ from datetime import datetime
 from heapq import heapify, heappop, heappush
 from math import inf
 
+from trainwright.core.ids import AttemptId
 from trainwright.core.queue import QueueName
 from trainwright.core.workload import Workload
 from trainwright.sched.buckets import Bucket, Buckets, age
@@ -85,12 +86,12 @@ class Line:
             heappush(lane.heap, (self._rank(rest.first), rest))
         self._push(lane)
 
-    def leave(self) -> list[Workload]:
+    def leave(self) -> list[AttemptId]:
         """Go on after the next one was refused; return all that are refused with it, itself first."""
         lane = heappop(self._queues)[-1]
         _, rest = heappop(lane.heap)
         self._push(lane)
-        return rest.bucket.members[rest.at :]
+        return rest.bucket.attempts[rest.at :]
 
     def _push(self, lane: _Lane) -> None:
         if lane.heap:
@@ -113,7 +114,7 @@ class Line:
         waiting = [one for one in members if one.attempt not in self._passed]
         alike = [one for one in waiting if one.attempt not in self._draft.first]
         if alike:
-            yield _Rest(Bucket(alike))
+            yield _Rest(Bucket.of(alike))
         for one in waiting:
             if one.attempt in self._draft.first:
-                yield _Rest(Bucket([one]))
+                yield _Rest(Bucket.of([one]))

@@ -12,6 +12,7 @@ from trainwright.core.records import Records
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Assignment, Preemption, Workload
 from trainwright.sched.amounts import held_amounts, least_amounts, show_amount
+from trainwright.sched.holders import Holders
 from trainwright.sched.limits import Limit, Limits, limits_of
 from trainwright.sched.machines import Machines
 
@@ -73,34 +74,38 @@ class Ledger:
     Attributes:
         limits: of all queues that have quotas.
         machines: the nodes it all lies on.
+        holders: the names of all that hold something as the snapshot says.
     """
 
     def __init__(self) -> None:
         """Begin with nothing held."""
         self.limits: Limits = {}
         self.machines = Machines()
+        self.holders = Holders()
         self._declared: tuple[Mapping[QueueName, Queue], Mapping[str, Cohort]] = ({}, {})
         self._by_model = -1  # the machines that amounts by model were counted on; -1: no quota is by model
         self._holding: Records[AttemptId, Workload] = Records()
         self._held: dict[AttemptId, tuple[Workload, dict[str, int]]] = {}
         self._sums = _Sums({}, {}, {})
         self._charged: list[tuple[Workload, dict[str, int]]] = []
+        self._sharing: dict[tuple[str, str], list[QueueName]] = {}
+        self._users_of: dict[tuple[str, str], tuple[int, str]] = {}  # of this round, and after how many charges
 
     def as_of(self, snapshot: ClusterSnapshot) -> "Ledger":
         """Return itself once it says what this snapshot says; charges of the last round are forgotten."""
         for workload, amounts in self._charged:
             self._sums.count(workload, amounts, self.limits, -1)
         self._charged.clear()
+        self._users_of.clear()
         self.machines.as_of(snapshot.nodes)
         if not self._is_declared(snapshot) or self._by_model not in {-1, self.machines.version}:
             self._begin_again(snapshot)
         changed, gone = snapshot.holding.changed_since(self._holding)
-        for attempt in gone:
-            self._sums.count(*self._held.pop(attempt), self.limits, -1)
+        before = [self._held.pop(a) for a in (*gone, *(w.attempt for w in changed)) if a in self._held]
+        self.holders.change([w.label for w, _ in before], [w.label for w in changed])
+        for workload, amounts in before:
+            self._sums.count(workload, amounts, self.limits, -1)
         for workload in changed:
-            before = self._held.get(workload.attempt)
-            if before is not None:
-                self._sums.count(*before, self.limits, -1)
             amounts = self.amounts(workload, workload.standing.places)
             self._held[workload.attempt] = workload, amounts
             self._sums.count(workload, amounts, self.limits, 1)
@@ -244,9 +249,11 @@ class Ledger:
 
     def _sharers(self, cohort: str, resource: str) -> list[QueueName]:
         """Return the queues of a cohort that have a quota for the resource."""
-        return [
-            name for name, limited in self.limits.items() if resource in limited and limited[resource].cohort == cohort
-        ]
+        if not self._sharing:
+            for name, limited in self.limits.items():
+                for known, limit in limited.items():
+                    self._sharing.setdefault((limit.cohort, known), []).append(name)
+        return self._sharing.get((cohort, resource), [])
 
     def _reason(self, workload: Workload, lack: Lack) -> Reason:
         limit = self.limits[workload.queue][lack.resource]
@@ -263,11 +270,16 @@ class Ledger:
         return Reason(lack.code, dict(evidence))
 
     def _users(self, cohort: str, resource: str) -> str:
-        held = [(self.used(name).get(resource, 0), name) for name in self._sharers(cohort, resource)]
-        held = sorted((pair for pair in held if pair[0]), key=lambda pair: (-pair[0], pair[1]))
-        named = [f"{name} {show_amount(resource, amount)}" for amount, name in islice(held, NAMED)]
-        others = [f"{len(held) - NAMED} more"] if len(held) > NAMED else []
-        return ", ".join(named + others) or "nobody"
+        """Return who uses what is waited for; the same text as long as nothing is charged."""
+        key = cohort, resource
+        known = self._users_of.get(key)
+        if known is None or known[0] != len(self._charged):
+            held = [(self.used(name).get(resource, 0), name) for name in self._sharers(cohort, resource)]
+            held = sorted((pair for pair in held if pair[0]), key=lambda pair: (-pair[0], pair[1]))
+            named = [f"{name} {show_amount(resource, amount)}" for amount, name in islice(held, NAMED)]
+            others = [f"{len(held) - NAMED} more"] if len(held) > NAMED else []
+            self._users_of[key] = known = len(self._charged), ", ".join(named + others) or "nobody"
+        return known[1]
 
     def _is_declared(self, snapshot: ClusterSnapshot) -> bool:
         queues, cohorts = self._declared
@@ -280,4 +292,5 @@ class Ledger:
         self.limits = limits_of(snapshot.queues, snapshot.cohorts)
         by_model = any(resource.startswith("gpu:") for limited in self.limits.values() for resource in limited)
         self._by_model = self.machines.version if by_model else -1
+        self._sharing, self.holders = {}, Holders()
         self._holding, self._held, self._sums = Records(), {}, _Sums({}, {}, {})

@@ -8,7 +8,7 @@ from trainwright.core.ids import AttemptId
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Shape, Workload
-from trainwright.sched.admission import never, not_admitted
+from trainwright.sched.admission import never, never_fits, not_admitted
 from trainwright.sched.draft import Draft
 from trainwright.sched.elastic import grow
 from trainwright.sched.gang import find_places, lack_of_room
@@ -51,10 +51,10 @@ def _turns(draft: Draft) -> None:
         if reason is None:
             line.go_on()
         elif done != (len(draft.evictions), len(draft.claims)) or reason.code is ReasonCode.WAITING_FOR_VICTIMS:
-            draft.refuse((workload,), reason)  # something is done for this one; the next like it may ask for it too
+            draft.refuse(workload, reason)  # something is done for this one; the next like it may ask for it too
             line.go_on()
         else:
-            draft.refuse(line.leave(), reason)
+            draft.refuse(workload, reason, line.leave())
 
 
 def _start(workload: Workload, draft: Draft) -> Reason | None:
@@ -64,7 +64,8 @@ def _start(workload: Workload, draft: Draft) -> Reason | None:
         return never(workload, draft) or reason
     lack = draft.ledger.refusal(workload)
     if lack is not None:
-        return never(workload, draft) or make_room(workload, draft, lack)
+        never_placed = never_fits(workload, draft) or (lack if lack.code is ReasonCode.NEVER_WITHIN_QUOTA else None)
+        return never_placed or make_room(workload, draft, lack)
     shape = permitted(workload, draft.ledger)
     places = None if shape in draft.no_room else find_places(shape, draft.room)
     if places is None:
@@ -77,7 +78,7 @@ def _start(workload: Workload, draft: Draft) -> Reason | None:
 
 def _wait(workload: Workload, shape: Shape, draft: Draft) -> Reason:
     """Return why there is no room for it, and do what can be done about that."""
-    impossible = never(workload, draft)
+    impossible = never_fits(workload, draft)
     if impossible is not None:
         return impossible
     if shape not in draft.no_room:

@@ -27,17 +27,20 @@ def wanted_amounts(shape: Shape) -> Mapping[str, int]:
 def held_amounts(shape: Shape, places: Iterable[Assignment], model_of: ModelOf | None = None) -> dict[str, int]:
     """Return what these places give to it; by model too when somebody tells the models of devices."""
     places = tuple(places)
-    counts = Counter(place.pod_set for place in places)
     if model_of is None:
+        if len(places) == sum(pod_set.count for pod_set in shape.pod_sets):
+            return dict(wanted_amounts(shape))
+        counts = Counter(place.pod_set for place in places)
         return _sum(shape, [counts[i] for i in range(len(shape.pod_sets))])
-    total: Counter[str] = Counter()
+    total: dict[str, int] = {}
     for place in places:
         pod_set = shape.pod_sets[place.pod_set]
         _add(total, pod_set, 1)
         if len(pod_set.models) != 1:  # what may be one model alone is of that one, wherever it lies
             for device in place.devices:
-                total[f"gpu:{model_of(place.node, device)}"] += min(pod_set.asked.gpu_milli, WHOLE)
-    return dict(total)
+                name = f"gpu:{model_of(place.node, device)}"
+                total[name] = total.get(name, 0) + min(pod_set.asked.gpu_milli, WHOLE)
+    return total
 
 
 def show_amount(resource: str, amount: int) -> str:
@@ -51,16 +54,17 @@ def show_amounts(amounts: Mapping[str, int]) -> str:
 
 
 def _sum(shape: Shape, counts: list[int]) -> dict[str, int]:
-    total: Counter[str] = Counter()
+    total: dict[str, int] = {}
     for pod_set, count in zip(shape.pod_sets, counts, strict=True):
         _add(total, pod_set, count)
-    return dict(total)
+    return total
 
 
-def _add(total: Counter[str], pod_set: PodSet, count: int) -> None:
+def _add(total: dict[str, int], pod_set: PodSet, count: int) -> None:
     asked = pod_set.asked
-    total["cpu"] += asked.cpu_milli * count
-    total["memory"] += asked.memory_bytes * count
-    total["gpu"] += asked.gpu_milli * count
+    total["cpu"] = total.get("cpu", 0) + asked.cpu_milli * count
+    total["memory"] = total.get("memory", 0) + asked.memory_bytes * count
+    total["gpu"] = total.get("gpu", 0) + asked.gpu_milli * count
     if len(pod_set.models) == 1 and asked.gpu_milli:
-        total[f"gpu:{pod_set.models[0]}"] += asked.gpu_milli * count
+        name = f"gpu:{pod_set.models[0]}"
+        total[name] = total.get(name, 0) + asked.gpu_milli * count

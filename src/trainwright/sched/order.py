@@ -65,6 +65,7 @@ class Line:
                 lanes = self._levels.setdefault(level, {})
                 lanes.setdefault(one.queue, _Lane()).heap.append((self._rank(one), rest))
         self._order = sorted(self._levels)
+        self._is_alone = False
         self._queues: list[tuple[bool, float, tuple[datetime, tuple[int, int], str], _Lane]] = []
 
     def next(self) -> Workload | None:
@@ -72,7 +73,9 @@ class Line:
         while not self._queues:
             if not self._order:
                 return None
-            for lane in self._levels[self._order.pop()].values():
+            lanes = self._levels[self._order.pop()]
+            self._is_alone = len(lanes) == 1
+            for lane in lanes.values():
                 heapify(lane.heap)
                 self._push(lane)
         return self._queues[0][-1].first
@@ -94,10 +97,14 @@ class Line:
         return rest.bucket.attempts[rest.at :]
 
     def _push(self, lane: _Lane) -> None:
-        if lane.heap:
-            one = lane.first
-            borrows = not self._draft.ledger.is_guaranteed(one)
-            heappush(self._queues, (borrows, self._shares.share(one.queue), age(one), lane))
+        if not lane.heap:
+            return
+        one = lane.first
+        if self._is_alone:
+            self._queues.append((False, 0.0, age(one), lane))
+            return
+        borrows = not self._draft.ledger.is_guaranteed(one)
+        heappush(self._queues, (borrows, self._shares.share(one.queue), age(one), lane))
 
     def _rank(self, one: Workload) -> _Rank:
         return one.standing.rank, self._draft.first.get(one.attempt, inf), *age(one)

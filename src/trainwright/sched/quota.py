@@ -1,9 +1,9 @@
 """Quota: what queues hold, what they may still take, and why not more."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 from trainwright.core.ids import AttemptId
 from trainwright.core.queue import Cohort, Queue, QueueName
@@ -15,6 +15,8 @@ from trainwright.sched.amounts import held_amounts, least_amounts, show_amount
 from trainwright.sched.holders import Holders
 from trainwright.sched.limits import Limit, Limits, limits_of
 from trainwright.sched.machines import Machines
+
+N = TypeVar("N", bound=str)
 
 NAMED = 4
 """So many queues are named that hold what somebody waits for."""
@@ -35,30 +37,43 @@ class Lack:
     free: int
 
 
+_Amounts = dict[str, int]
+
+
 @dataclass(slots=True)
 class _Sums:
     """What is held, by whom it counts."""
 
-    used: dict[QueueName, Counter[str]]
-    fixed: dict[QueueName, Counter[str]]  # of that, by those who are never told to leave
-    cohort: dict[str, Counter[str]]
+    used: dict[QueueName, _Amounts]
+    fixed: dict[QueueName, _Amounts]  # of that, by those who are never told to leave
+    cohort: dict[str, _Amounts]
 
     def count(self, workload: Workload, amounts: Mapping[str, int], limits: Limits, sign: int) -> None:
         queue = workload.queue
-        limited = limits.get(queue, {})
-        used = self.used.setdefault(queue, Counter())
-        for resource, amount in amounts.items():
-            used[resource] += sign * amount
-            limit = limited.get(resource)
-            if limit is not None:
-                self.cohort.setdefault(limit.cohort, Counter())[resource] += sign * amount
-        if workload.contract.preemption is Preemption.NEVER:
-            fixed = self.fixed.setdefault(queue, Counter())
+        _add(self.used, queue, amounts, sign)
+        limited = limits.get(queue)
+        if limited:
             for resource, amount in amounts.items():
-                fixed[resource] += sign * amount
+                if resource in limited:
+                    _add(self.cohort, limited[resource].cohort, {resource: amount}, sign)
+            if workload.contract.preemption is Preemption.NEVER:
+                _add(self.fixed, queue, amounts, sign)
 
 
-_NOTHING: Counter[str] = Counter()
+def _add(sums: dict[N, _Amounts], name: N, amounts: Mapping[str, int], sign: int) -> None:
+    total = sums.get(name)
+    if total is None:
+        total = sums[name] = {}
+    for resource, amount in amounts.items():
+        total[resource] = total.get(resource, 0) + sign * amount
+
+
+def _of(sums: Mapping[N, _Amounts], name: N, resource: str) -> int:
+    total = sums.get(name)
+    return 0 if total is None else total.get(resource, 0)
+
+
+_NOTHING: Mapping[str, int] = {}
 _NOBODY = _Sums({}, {}, {})
 
 
@@ -208,10 +223,12 @@ class Ledger:
         """Return how much of a resource the queue may still take for it, and which limit says so."""
         queue = workload.queue
         waiting, ceiling = ReasonCode.WAITING_FOR_QUOTA, ReasonCode.ABOVE_CEILING
-        used = self.used(queue).get(resource, 0) - less.used.get(queue, _NOTHING)[resource]
+        used = _of(self._sums.used, queue, resource) - _of(less.used, queue, resource)
         found = (waiting, limit.capacity - self._held_by(limit.cohort, resource, less))
         if workload.contract.preemption is Preemption.NEVER:
-            fixed = self._sums.fixed.get(queue, _NOTHING)[resource] - less.fixed.get(queue, _NOTHING)[resource]
+            fixed = self._sums.fixed.get(queue, _NOTHING).get(resource, 0) - less.fixed.get(queue, _NOTHING).get(
+                resource, 0
+            )
             found = min(found, (waiting, limit.guaranteed - fixed), key=lambda pair: pair[1])
         if limit.ceiling is not None and limit.ceiling - used <= found[1]:
             return ceiling, limit.ceiling - used
@@ -235,13 +252,17 @@ class Ledger:
         return None
 
     def _held_by(self, cohort: str, resource: str, less: _Sums) -> int:
-        return self._sums.cohort.get(cohort, _NOTHING)[resource] - less.cohort.get(cohort, _NOTHING)[resource]
+        return self._sums.cohort.get(cohort, _NOTHING).get(resource, 0) - less.cohort.get(cohort, _NOTHING).get(
+            resource, 0
+        )
 
     def _wanted(self, workload: Workload, limited: Mapping[str, Limit]) -> Iterable[tuple[str, Limit, int]]:
         asked = least_amounts(workload.shape)
         return ((resource, limit, asked.get(resource, 0)) for resource, limit in limited.items())
 
     def _sums_of(self, workloads: Iterable[Workload]) -> _Sums:
+        if not workloads:
+            return _NOBODY
         sums = _Sums({}, {}, {})
         for workload in workloads:
             sums.count(workload, self.amounts(workload, workload.standing.places), self.limits, 1)

@@ -34,7 +34,8 @@ def never(workload: Workload, draft: Draft) -> Reason | None:
 
 def never_fits(workload: Workload, draft: Draft) -> Reason | None:
     """Return why the nodes, were they empty, could not hold it; None when they could."""
-    return draft.memory.part(Never).reason(workload.shape, draft.snapshot.nodes, draft.ledger.machines)
+    snapshot = draft.snapshot
+    return draft.memory.part(Never).reason(workload.shape, snapshot.nodes, draft.ledger.machines, snapshot.pools)
 
 
 def _behind(workload: Workload, draft: Draft) -> Reason | None:

@@ -16,6 +16,7 @@ from trainwright.core.records import Records
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Workload
 from trainwright.sched.gang import find_places
+from trainwright.sched.growth import fresh_nodes
 from trainwright.sched.policy import Autoscaling
 from trainwright.sched.price import hourly_price, is_affordable
 from trainwright.sched.room import Room
@@ -128,20 +129,15 @@ def _served(pool: Pool, waiting: list[Workload], have: int) -> tuple[list[Worklo
         places = find_places(workload.shape, trial)
         while places is None and grown < most and grown - len(nodes) < _replicas(workload):
             grown += 1
-            trial = Room(Records.of([*room.nodes, *_fresh(pool, len(nodes), grown)], lambda node: node.name))
+            trial = Room(Records.of([*room.nodes, *fresh_nodes(pool, len(nodes), grown)], lambda node: node.name))
             places = find_places(workload.shape, trial)
         if places is None:
             continue
         trial.take(workload.shape, places)
-        nodes += _fresh(pool, len(nodes), grown)
+        nodes += fresh_nodes(pool, len(nodes), grown)
         room = Room(trial.nodes)
         served.append(workload)
     return served, len(nodes)
-
-
-def _fresh(pool: Pool, first: int, last: int) -> list[Node]:
-    assert pool.node is not None  # noqa: S101 - asked before
-    return [replace(pool.node, name=f"{pool.name}+{number:06d}", pool=pool.name) for number in range(first, last)]
 
 
 def _replicas(workload: Workload) -> int:

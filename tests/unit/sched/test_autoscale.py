@@ -8,6 +8,7 @@ import pytest
 from build import NOW, asks, cluster, node, workload
 from trainwright.core.decision import Round
 from trainwright.core.pool import Pool
+from trainwright.core.reasons import ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot, nodes_of
 from trainwright.core.workload import PodSet, Shape, Workload, single
 from trainwright.sched.autoscale import Fleet, Scaling, arrived, autoscale
@@ -84,6 +85,15 @@ def test_a_gang_gets_all_its_nodes_or_none() -> None:
     assert [s.add for s in found] == [3]
     small = world(gang, pools=(replace(POOL, most=3),))
     assert autoscale(small, decided, Fleet(wanting={"spot": NOW}), RULE, later(60))[0] == ()
+
+
+def test_work_that_only_a_new_node_can_hold_waits_for_one() -> None:
+    empty = replace(world(GPUS[0], nodes=()), nodes=nodes_of())
+    assert [r.code for r in schedule(empty, DEFAULT_POLICY, NOW).waiting.values()] == [ReasonCode.WAITING_FOR_CAPACITY]
+    found, _ = look(empty, Fleet(wanting={"spot": NOW}), later(60))
+    assert [s.add for s in found] == [1]
+    full = replace(empty, pools={"spot": replace(POOL, most=0)})
+    assert [r.code for r in schedule(full, DEFAULT_POLICY, NOW).waiting.values()] == [ReasonCode.NEVER_FITS]
 
 
 def test_the_cheapest_pool_that_serves_grows() -> None:

@@ -40,6 +40,14 @@ def test_a_queue_that_degrades_goes_on() -> None:
     assert not is_degraded(QueueName("other"), world)
 
 
+def test_a_queue_that_degrades_gets_what_nobody_else_wants() -> None:
+    queue = Queue(ADS, budget=Budget(100.0, degrade=True))
+    rich = replace(workload("ads", cpu=3), queue=ADS, priority=1000)
+    world = replace(cluster(rich, workload("other", cpu=3)), queues={ADS: queue}, spent={ADS: 100.0})
+    assert [p.attempt for p in schedule(world, DEFAULT_POLICY, NOW).placements] == ["other"]
+    assert [p.attempt for p in schedule(replace(world, spent={}), DEFAULT_POLICY, NOW).placements] == ["ads"]
+
+
 def test_periods_are_counted_from_1970() -> None:
     start, end = period_of(Budget(1.0, 7 * 86_400), datetime(1970, 1, 9, 5, tzinfo=UTC))
     assert (start, end) == (datetime(1970, 1, 8, tzinfo=UTC), datetime(1970, 1, 15, tzinfo=UTC))

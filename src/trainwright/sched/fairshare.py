@@ -2,7 +2,7 @@
 
 from math import log
 
-from trainwright.core.queue import Queue, QueueName
+from trainwright.core.queue import QueueName
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.sched.policy import Ordering
 from trainwright.sched.quota import Ledger
@@ -30,6 +30,5 @@ class Shares:
                 limit = limited.get(resource)
                 above = used.get(resource, 0) - (limit.guaranteed if limit is not None else 0)
                 share = max(share, above / capacity)
-        queue: Queue | None = self._snapshot.queues.get(name)
         past = self._snapshot.used.get(name, 0.0) * self._a_second
-        return (share + past) / (queue.weight if queue is not None else 1.0)
+        return (share + past) / self._ledger.weight(name)

@@ -147,6 +147,11 @@ class Ledger:
         """Return what the queue holds."""
         return self._sums.used.get(queue, _NOTHING)
 
+    def weight(self, queue: QueueName) -> float:
+        """Return its weight in what is lent."""
+        known = self._declared[0].get(queue)
+        return 1.0 if known is None else known.weight
+
     def borrowed(self, queue: QueueName) -> dict[str, int]:
         """Return what the queue holds above its guarantees."""
         used = self.used(queue)

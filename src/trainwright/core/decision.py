@@ -34,7 +34,7 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Hold these places for an attempt that waits until those who were told to leave are gone."""
+    """Hold these places for an attempt that waits, until those who were told to leave them, or end there, are gone."""
 
     attempt: AttemptId
     places: tuple[Assignment, ...]
@@ -42,7 +42,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Let an elastic attempt go on with other places, by a restart from its checkpoint."""
+    """Let an elastic attempt go on with other places, by a restart from its checkpoint.
+
+    It is told to leave as others are, holds what it has until it is gone, and goes on there at once.
+    """
 
     attempt: AttemptId
     places: tuple[Assignment, ...]
@@ -67,7 +70,7 @@ class Round:
 
     Attributes:
         placements: in the order in which they were decided.
-        claims: a beneficiary has one as long as it has victims; all that stand, older ones too.
+        claims: who waits for victims, or collects room, has one; all that stand, older ones too: others are dropped.
         waiting: attempt → why not now; equal reasons are one object.
         wake_at: when time alone may change something: a window opens, a cool-down ends; None = never.
     """

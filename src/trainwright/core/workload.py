@@ -110,10 +110,12 @@ class Standing:
         started_at: when it got them.
         saved_at: when what it has done was last saved; None = never since it started.
         leaving: told to give its room back, and not gone yet.
+        told_at: when one that is leaving was told; None = nobody knows.
         served_s: seconds that it ran before, on the places it had then.
-        preempted_at: when it was told to leave before, oldest first.
+        preempted_at: when it was told to leave, oldest first; resizes do not count.
         not_before: it may not start earlier: cool-down or back-off; None = at once.
-        claim: places that are held for it until those who were told to leave them are gone.
+        claim: places that are held for it until those who are on them are gone; of one that leaves: where it goes on.
+        claimed_at: since when; None = nobody knows.
         held: a person keeps it from starting.
         rank: moved by a person within its queue: lower goes first among equal priorities.
     """
@@ -122,10 +124,12 @@ class Standing:
     started_at: datetime | None = None
     saved_at: datetime | None = None
     leaving: bool = False
+    told_at: datetime | None = None
     served_s: float = 0.0
     preempted_at: tuple[datetime, ...] = ()
     not_before: datetime | None = None
     claim: tuple[Assignment, ...] = ()
+    claimed_at: datetime | None = None
     held: bool = False
     rank: int = 0
 

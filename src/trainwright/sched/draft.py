@@ -1,11 +1,12 @@
 """The working state of one round: what was decided so far, and what is left."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from trainwright.core.decision import Claim, Eviction, Placement, Resize, Round
 from trainwright.core.ids import AttemptId
+from trainwright.core.node import Node
 from trainwright.core.queue import QueueName
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot
@@ -22,6 +23,21 @@ STANDS_ASIDE = frozenset({ReasonCode.NEVER_FITS, ReasonCode.NEVER_WITHIN_QUOTA, 
 """For these reasons nobody is next: such a workload lets the others of a strict queue pass."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room that the first in line will have, and that nobody may take who would still be there then.
+
+    Attributes:
+        at: when all of it is free at the latest; None while it is collected, for want of stated ends.
+        left: node of its places → what is free on it then, beside them.
+    """
+
+    holder: Workload
+    places: tuple[Assignment, ...]
+    at: datetime | None
+    left: dict[str, Node]
+
+
 @dataclass(slots=True)
 class Draft:
     """A round in the making; the one mutable thing that the modules of ``sched`` hand to one another.
@@ -31,6 +47,9 @@ class Draft:
         first: attempt → its place before those of its queue and priority who are not in here, lowest first.
         behind: strict queue → the reason for all in it to wait, once one of them does.
         no_room: shape → why it has no room; room only shrinks in a round: what did not fit once never does again.
+        giving: who was told to leave, in this round too, each as one that holds nothing but what it gives back.
+        in_vain: claimants that found nobody to tell, by all that matters to that.
+        reservations: those of higher precedence first.
     """
 
     snapshot: ClusterSnapshot
@@ -47,6 +66,9 @@ class Draft:
     first: dict[AttemptId, float] = field(default_factory=dict)
     behind: dict[QueueName, Reason] = field(default_factory=dict)
     no_room: dict[Shape, Reason] = field(default_factory=dict)
+    giving: list[Workload] = field(default_factory=list)
+    in_vain: set[Hashable] = field(default_factory=set)
+    reservations: list[Reservation] = field(default_factory=list)
     ledger: Ledger = field(init=False)
     _reasons: dict[tuple[ReasonCode, str], Reason] = field(default_factory=dict)
 

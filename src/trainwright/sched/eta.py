@@ -1,14 +1,14 @@
 """When a waiting workload may start: by looking ahead with the rounds themselves, under a stated assumption."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from trainwright.core.ids import AttemptId
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Workload
+from trainwright.sched.departure import ended, left
 from trainwright.sched.memory import Memory
 from trainwright.sched.policy import Policy
-from trainwright.sched.room import Room
 from trainwright.sched.round import after, schedule
 
 MOST_ROUNDS = 300
@@ -68,16 +68,13 @@ def _look_ahead(
         if not due:
             now = min(later)
             due = {a for a, at in ends.items() if at <= now}
-        snapshot = _ended(snapshot, due)
+        snapshot = _ended(snapshot, due, policy, now)
     return None
 
 
-def _ended(snapshot: ClusterSnapshot, gone: set[AttemptId]) -> ClusterSnapshot:
-    room = Room(snapshot.nodes)
-    for attempt in sorted(gone):
-        workload = snapshot.holding[attempt]
-        room.give(workload.shape, [place for place in workload.standing.places if place.node in room])
-    return replace(snapshot, nodes=room.nodes, holding=snapshot.holding.minus(gone))
+def _ended(snapshot: ClusterSnapshot, due: set[AttemptId], policy: Policy, now: datetime) -> ClusterSnapshot:
+    told = {attempt for attempt in due if snapshot.holding[attempt].standing.leaving}
+    return left(ended(snapshot, due - told), told, policy, now)
 
 
 def _end(workload: Workload, now: datetime, *, longest: bool) -> datetime | None:

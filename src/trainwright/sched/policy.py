@@ -19,7 +19,8 @@ class Preempting:
     """When somebody is told to leave.
 
     Attributes:
-        restarts_a_run: it has run at least so many restart costs before anybody of its own priority takes its room.
+        restarts_a_run: it has run at least so many restart costs before anybody of its own priority takes its room; a
+            higher one spares it until then where others do.
         cool_down_s: who was told to leave does not start again earlier.
         most: times that one workload is told to leave within ``per_s``.
         patience_s: after its grace, how long a victim that does not leave keeps its beneficiary from looking elsewhere.
@@ -38,9 +39,28 @@ class Reserving:
 
     Attributes:
         after_s: the first in line that has waited so long gets a reservation; only what ends before it may pass.
+        most: reservations at one time, at most one a queue.
+        fill_s: room that is being collected, for want of stated ends, goes to what is killed within so long.
+        collect_s: after so long, what could not be collected is let go and chosen anew.
     """
 
     after_s: float = 600.0
+    most: int = 8
+    fill_s: float = 600.0
+    collect_s: float = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """When an elastic workload takes idle room.
+
+    Attributes:
+        every_s: it has run at least so long as it is.
+        gain: it saves at least so many times the seconds that the restart costs.
+    """
+
+    every_s: float = 1800.0
+    gain: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +87,7 @@ class Policy:
     ordering: Ordering = field(default_factory=Ordering)
     preempting: Preempting = field(default_factory=Preempting)
     reserving: Reserving = field(default_factory=Reserving)
+    growing: Growing = field(default_factory=Growing)
     autoscaling: Autoscaling = field(default_factory=Autoscaling)
 
 

@@ -9,6 +9,7 @@ from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.snapshot import ClusterSnapshot
 from trainwright.core.workload import Shape, Workload
 from trainwright.sched.admission import never, never_fits, not_admitted
+from trainwright.sched.claims import keep_claims
 from trainwright.sched.draft import Draft
 from trainwright.sched.elastic import grow
 from trainwright.sched.gang import find_places, lack_of_room
@@ -17,8 +18,8 @@ from trainwright.sched.memory import Memory
 from trainwright.sched.order import Line
 from trainwright.sched.permitted import permitted
 from trainwright.sched.policy import Policy
-from trainwright.sched.preempt import keep_claims, make_room
-from trainwright.sched.reserve import reserve, would_delay
+from trainwright.sched.preempt import make_room
+from trainwright.sched.reserve import find_beside, reserve, would_delay
 from trainwright.sched.room import Room
 from trainwright.sched.slices import slice_time
 
@@ -46,15 +47,19 @@ def _turns(draft: Draft) -> None:
     """Let everybody start who may, one after the other."""
     line = Line(draft)
     while (workload := line.next()) is not None:
-        done = len(draft.evictions), len(draft.claims)
+        done = _done(draft)
         reason = _start(workload, draft)
         if reason is None:
             line.go_on()
-        elif done != (len(draft.evictions), len(draft.claims)) or reason.code is ReasonCode.WAITING_FOR_VICTIMS:
+        elif done != _done(draft) or reason.code is ReasonCode.WAITING_FOR_VICTIMS:
             draft.refuse(workload, reason)  # something is done for this one; the next like it may ask for it too
             line.go_on()
         else:
             draft.refuse(workload, reason, line.leave())
+
+
+def _done(draft: Draft) -> tuple[int, ...]:
+    return len(draft.evictions), len(draft.resizes), len(draft.claims), len(draft.reservations)
 
 
 def _start(workload: Workload, draft: Draft) -> Reason | None:
@@ -70,22 +75,33 @@ def _start(workload: Workload, draft: Draft) -> Reason | None:
     places = None if shape in draft.no_room else find_places(shape, draft.room)
     if places is None:
         return _wait(workload, shape, draft)
-    refused = draft.ledger.excess(workload, places) or would_delay(workload, places, draft)
+    refused = would_delay(workload, places, draft)
+    if refused is not None:
+        beside = find_beside(shape, workload, draft)
+        if beside is None:
+            return refused
+        places, refused = beside, would_delay(workload, beside, draft)
+    refused = refused or draft.ledger.excess(workload, places)
     if refused is None:
         draft.place(workload, places)
     return refused
 
 
-def _wait(workload: Workload, shape: Shape, draft: Draft) -> Reason:
-    """Return why there is no room for it, and do what can be done about that."""
+def _wait(workload: Workload, shape: Shape, draft: Draft) -> Reason | None:
+    """Return why there is no room for it, and do what can be done about that; None when it has found some."""
     impossible = never_fits(workload, draft)
     if impossible is not None:
         return impossible
     if shape not in draft.no_room:
         draft.no_room[shape] = lack_of_room(shape, draft.room, draft.holders())
-    reason = make_room(workload, draft, draft.no_room[shape])
-    reserve(workload, draft)
-    return reason
+    lack = draft.no_room[shape]
+    reason = make_room(workload, draft, lack)
+    reserved = reserve(workload, draft) if reason is lack else None
+    if reserved is None:
+        return reason
+    at = "" if reserved.at is None else reserved.at.isoformat()
+    nodes = sorted({place.node for place in reserved.places})
+    return Reason(lack.code, {**lack.evidence, "reserved": ", ".join(nodes), "by": at})
 
 
 def after(snapshot: ClusterSnapshot, decided: Round, now: datetime) -> ClusterSnapshot:
@@ -98,19 +114,35 @@ def after(snapshot: ClusterSnapshot, decided: Round, now: datetime) -> ClusterSn
     for placement in decided.placements:
         workload = snapshot.pending[placement.attempt]
         room.take(workload.shape, placement.places)
-        standing = replace(workload.standing, places=placement.places, started_at=now, claim=())
+        standing = replace(
+            workload.standing, places=placement.places, started_at=now, saved_at=None, claim=(), claimed_at=None
+        )
         started[placement.attempt] = replace(workload, standing=standing)
     leaving = {}
     for eviction in decided.evictions:
         workload = snapshot.holding[eviction.attempt]
-        leaving[workload.attempt] = replace(workload, standing=replace(workload.standing, leaving=True))
-    claiming = {}
-    for claim in decided.claims:
-        workload = snapshot.pending[claim.attempt]
-        claiming[claim.attempt] = replace(workload, standing=replace(workload.standing, claim=claim.places))
+        told = (*workload.standing.preempted_at, now)
+        standing = replace(workload.standing, leaving=True, told_at=now, preempted_at=told)
+        leaving[workload.attempt] = replace(workload, standing=standing)
+    for resize in decided.resizes:
+        workload = snapshot.holding[resize.attempt]
+        standing = replace(workload.standing, leaving=True, told_at=now, claim=resize.places, claimed_at=now)
+        leaving[workload.attempt] = replace(workload, standing=standing)
     return replace(
         snapshot,
         nodes=room.nodes,
-        pending=snapshot.pending.plus(claiming).minus(started),
+        pending=snapshot.pending.plus(_claiming(snapshot, decided, now)).minus(started),
         holding=snapshot.holding.plus({**leaving, **started}),
     )
+
+
+def _claiming(snapshot: ClusterSnapshot, decided: Round, now: datetime) -> dict[AttemptId, Workload]:
+    """Return those whose claim is another one than before, or none any more."""
+    claims = {claim.attempt: claim.places for claim in decided.claims}
+    changed = {}
+    for attempt in {*claims, *(one.attempt for one in snapshot.pending if one.standing.claim)}:
+        workload, places = snapshot.pending[attempt], claims.get(attempt, ())
+        if workload.standing.claim != places:
+            standing = replace(workload.standing, claim=places, claimed_at=now if places else None)
+            changed[attempt] = replace(workload, standing=standing)
+    return changed

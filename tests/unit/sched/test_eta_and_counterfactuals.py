@@ -51,7 +51,7 @@ def test_work_starts_when_enough_of_those_who_run_have_ended() -> None:
 
 
 def test_who_goes_first_is_looked_at_too() -> None:
-    before = replace(workload("first", cpu=4), contract=Contract(expected_s=600.0), priority=10)
+    before = replace(workload("first", cpu=4, run=0), contract=Contract(expected_s=600.0))
     world = cluster(before, workload("w", cpu=4), holding=(runs("a", 4, 10, 10),))
     found = start_range(world, DEFAULT_POLICY, NOW, W)
     assert found.earliest == later(20)

@@ -16,6 +16,7 @@ from trainwright.sched.policy import DEFAULT_POLICY
 from trainwright.sched.quota import Ledger
 from trainwright.sched.round import schedule
 
+NEVER = Contract(preemption=Preemption.NEVER)
 WIDE = node(cpu=64, memory_gi=64, cards_gi=(24,) * 16)
 
 
@@ -65,8 +66,11 @@ def test_a_queue_borrows_what_its_cohort_does_not_use() -> None:
 
 def test_who_uses_what_is_waited_for_is_named_with_numbers() -> None:
     reason = told(
-        world(job("w", gpus=2), queues=(A4, B4), holding=(held("h", "a", 0, 1), held("i", "b", *range(2, 7))))
-    )
+        world(
+            job("w", gpus=2), queues=(A4, B4),
+            holding=(held("h", "a", 0, 1), held("i", "b", *range(2, 7), contract=NEVER)),
+        )
+    )  # fmt: skip
     assert reason.sentence() == "waits for quota of the queue a (gpu: asked 2, free 1); used by b 5, a 2"
     assert "tw queue explain a" in reason.remedy()
 
@@ -118,7 +122,7 @@ def test_what_asks_more_than_the_ceiling_never_starts_however_much_is_free() -> 
 
 def test_what_never_fits_the_nodes_is_told_that_rather_than_its_quota() -> None:
     assert told(world(job("w", gpus=20), queues=(A4, B4))).code == "never-fits"
-    busy = (held("h", "a", *range(8)),)
+    busy = (held("h", "a", *range(8), contract=NEVER),)
     assert told(world(job("w", gpus=1, queue="b"), queues=(A4, B4), holding=busy)).code == "waiting-for-quota"
     large = replace(job("w", "b"), shape=Shape((PodSet(asks(65, 0, 1)),)))
     assert told(world(large, queues=(A4, B4), holding=busy)).code == "never-fits"
@@ -134,9 +138,6 @@ def test_what_somebody_holds_who_is_leaving_still_counts() -> None:
     leaving = held("h", "b", *range(8))
     leaving = replace(leaving, standing=replace(leaving.standing, leaving=True))
     assert told(world(job("w"), queues=(A4, B4), holding=(leaving,))).code == "waiting-for-quota"
-
-
-NEVER = Contract(preemption=Preemption.NEVER)
 
 
 def test_what_is_never_told_to_leave_does_not_borrow() -> None:

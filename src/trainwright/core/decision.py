@@ -34,10 +34,15 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Hold these places for an attempt that waits, until those who were told to leave them, or end there, are gone."""
+    """Hold these places for an attempt that waits.
+
+    Attributes:
+        collects: until those end who are still there; False: until those are gone who were told to leave.
+    """
 
     attempt: AttemptId
     places: tuple[Assignment, ...]
+    collects: bool = False
 
 
 @dataclass(frozen=True, slots=True)

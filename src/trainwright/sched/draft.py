@@ -78,9 +78,16 @@ class Draft:
 
     def place(self, workload: Workload, places: tuple[Assignment, ...]) -> None:
         """Let it start there."""
+        self.let_go(workload)
         self.room.take(workload.shape, places)
         self.ledger.charge(workload, places)
         self.placements.append(Placement(workload.attempt, places))
+
+    def let_go(self, workload: Workload) -> None:
+        """Drop the claim and the reservation that it has in this round; the room of a claim stays taken."""
+        if self.claims or self.reservations:
+            self.claims = [claim for claim in self.claims if claim.attempt != workload.attempt]
+            self.reservations = [one for one in self.reservations if one.holder.attempt != workload.attempt]
 
     def holders(self) -> list[str]:
         """Return the labels of who hold room, those who were placed in this round too; the first few by name."""

@@ -103,14 +103,17 @@ def _overtaken(snapshot: ClusterSnapshot, decided: Round) -> Iterator[str]:
 
 
 def _not_kept(snapshot: ClusterSnapshot, decided: Round) -> Iterator[str]:
-    """Room that is held for somebody is given to nobody else: only those who leave may still be there."""
+    """Room that is held for somebody is given to nobody else: only those who leave may still be there.
+
+    Room that is collected is not held against everybody: see ``sched.reserve``.
+    """
     room = Room(snapshot.nodes)
     leaving = {e.attempt for e in decided.evictions}
     for held in snapshot.holding:
         if held.standing.leaving or held.attempt in leaving:
             room.give(held.shape, tuple(p for p in held.standing.places if p.node in room))
     placed = {p.attempt: p.places for p in decided.placements}
-    claimed = {c.attempt: c.places for c in decided.claims if c.attempt not in placed}
+    claimed = {c.attempt: c.places for c in decided.claims if c.attempt not in placed and not c.collects}
     for attempt, places in {**placed, **claimed}.items():
         one = snapshot.pending.get(attempt)
         if one is None:

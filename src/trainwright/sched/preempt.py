@@ -34,8 +34,7 @@ def make_room(workload: Workload, draft: Draft, lack: Reason) -> Reason | None:
     chosen, places = best
     for unit in chosen:
         _tell(unit, workload, draft)
-    draft.claims = [claim for claim in draft.claims if claim.attempt != workload.attempt]
-    draft.reservations = [one for one in draft.reservations if one.holder.attempt != workload.attempt]
+    draft.let_go(workload)
     if is_free(workload, places, draft.room) and draft.ledger.excess(workload, places) is None:
         draft.place(workload, places)
         return None
@@ -71,7 +70,7 @@ def _tell(unit: Unit, beneficiary: Workload, draft: Draft) -> None:
     if unit.way is Way.CLAIM:
         draft.room.give(victim.shape, unit.gives)
         draft.ledger.discharge(victim, unit.gives)
-        draft.claims = [claim for claim in draft.claims if claim.attempt != victim.attempt]
+        draft.let_go(victim)
         draft.no_room.clear()
         evidence = {"ahead": beneficiary.label, "why": "the room that was held for it goes to a higher priority"}
         draft.refuse(victim, Reason(ReasonCode.BEHIND, dict(evidence)))

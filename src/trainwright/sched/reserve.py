@@ -6,9 +6,10 @@ The first of a queue that does not fit and has waited ``Reserving.after_s`` gets
   when everybody is gone by the stated end. Until then the room is used by whoever ends before (EASY backfill). The
   reservation is made anew in each round, and its time never moves back while ends are honoured.
 * Where they state none, it collects: it chooses the places that are likely to be free first and keeps them from round
-  to round as a claim. What gets free on them is given to nobody but what is killed within ``Reserving.fill_s``. So the
-  gang starts no later than ``fill_s`` after the last of those has ended who held its places when it got them. What
-  could not be collected within ``Reserving.collect_s`` is let go, and places are chosen anew.
+  to round as a claim. What gets free on them is given to nobody but what is killed within ``Reserving.fill_s``; once
+  nobody is left there but such, it has a time. So the gang starts no later than ``fill_s`` after the last of those has
+  ended who held its places when it got them. What could not be collected within ``Reserving.collect_s`` is let go, and
+  places are chosen anew.
 
 Work that does not touch the reserved room passes at once, and a higher priority is not bound by a reservation.
 """
@@ -68,7 +69,7 @@ def reserve(workload: Workload, draft: Draft) -> Reservation | None:
     if made is not None:
         draft.reservations.append(made)
         if made.at is None:
-            draft.claims.append(Claim(workload.attempt, made.places))
+            draft.claims.append(Claim(workload.attempt, made.places, collects=True))
     return made
 
 
@@ -80,10 +81,10 @@ def keep_collecting(workload: Workload, draft: Draft) -> None:
         if until <= draft.now:
             return
         draft.wake(until)
-    left = _left_on(workload.shape, standing.claim, draft)
-    if left is not None and len(draft.reservations) < policy.most:
-        draft.reservations.append(Reservation(workload, standing.claim, None, left))
-        draft.claims.append(Claim(workload.attempt, standing.claim))
+    then = _once_free(workload.shape, standing.claim, draft)
+    if then is not None and len(draft.reservations) < policy.most:
+        draft.reservations.append(Reservation(workload, standing.claim, *then))
+        draft.claims.append(Claim(workload.attempt, standing.claim, collects=True))
 
 
 def would_delay(workload: Workload, places: tuple[Assignment, ...], draft: Draft) -> Reason | None:
@@ -207,8 +208,8 @@ def _timed(workload: Workload, ends: list[End], draft: Draft) -> Reservation | N
 def _collecting(workload: Workload, ends: list[End], draft: Draft) -> Reservation | None:
     """Return the reservation of what is likely to be free first."""
     found = _gather(workload, ends, draft)
-    left = None if found is None else _left_on(workload.shape, found[1], draft)
-    return None if found is None or left is None else Reservation(workload, found[1], None, left)
+    then = None if found is None else _once_free(workload.shape, found[1], draft)
+    return None if found is None or then is None else Reservation(workload, found[1], *then)
 
 
 def _gather(workload: Workload, ends: list[End], draft: Draft) -> tuple[datetime, tuple[Assignment, ...], Room] | None:
@@ -226,10 +227,12 @@ def _gather(workload: Workload, ends: list[End], draft: Draft) -> tuple[datetime
     return None
 
 
-def _left_on(shape: Shape, places: tuple[Assignment, ...], draft: Draft) -> dict[str, Node] | None:
-    """Return the nodes of these places as they are once those who stand in the way are gone.
+def _once_free(
+    shape: Shape, places: tuple[Assignment, ...], draft: Draft
+) -> tuple[datetime | None, dict[str, Node]] | None:
+    """Return when those who stand in the way at these places are gone, if all of them say, and the nodes as of then.
 
-    None when they are in the way of nobody who might go.
+    None when the places would not be free then either.
     """
     nodes = {place.node for place in places}
     if not all(node in draft.room and draft.room[node].ready for node in nodes):
@@ -237,6 +240,7 @@ def _left_on(shape: Shape, places: tuple[Assignment, ...], draft: Draft) -> dict
     room = Room(draft.room.nodes)
     room.take(shape, places)
     left = {name: room[name] for name in nodes}
+    ends: list[End] = []
     on: dict[str, list[tuple[End, Assignment]]] = {}
     for end in _ends(draft):
         for place in end.gone.standing.places:
@@ -248,4 +252,7 @@ def _left_on(shape: Shape, places: tuple[Assignment, ...], draft: Draft) -> dict
         for end, place in there:
             if left[name].is_over:
                 left[name] = give(left[name], end.gone.shape.pod_sets[place.pod_set].asked, place.devices)
-    return None if any(node.is_over for node in left.values()) else left
+                ends.append(end)
+    if any(node.is_over for node in left.values()):
+        return None
+    return (max((e.at for e in ends), default=draft.now) if all(e.is_stated for e in ends) else None), left

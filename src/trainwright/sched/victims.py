@@ -246,9 +246,8 @@ def surplus(victim: Workload) -> tuple[Assignment, ...]:
 
 def _claims(rights: Rights, draft: Draft) -> Iterator[Unit]:
     """Yield the room that is held for others whom the claimant could tell to leave if they were there already."""
-    collecting = {reservation.holder.attempt for reservation in draft.reservations}
     for claim in draft.claims:
-        if claim.attempt not in collecting:
+        if not claim.collects:
             holder = draft.snapshot.pending[claim.attempt]
             if rights.against(holder.queue, holder.priority) is ReasonCode.PREEMPTED:
                 yield Unit(holder, Way.CLAIM, claim.places, (), ReasonCode.PREEMPTED, 0.0, 0.0)

@@ -193,6 +193,7 @@ CODES: Mapping[str, str] = {
     "TW6304": "an attempt cannot be told to stop",
     "TW6305": "another project took the room in between",
     "TW6306": "an attempt cannot be looked after at present",
+    "TW6307": "an attempt cannot be given notice",
     "TW6401": "a data source cannot be reached or read",
     "TW6402": "a data source names files that lead elsewhere",
     "TW6403": "the plugin of a data source cannot be loaded",

@@ -10,6 +10,7 @@ from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.resources import Resources
 from trainwright.core.scalar import Plain
 from trainwright.core.states import ExitClass
+from trainwright.core.workload import Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ class JobSpec:
         timeout_s: seconds the command may take; None = for ever.
         warm: modules that an interpreter may have imported ahead; nothing that the function computes depends on it.
         environment: locked; None = that of whoever starts it.
+        places: one a replica, in order of rank, each with the resources stated; empty = one replica with ``devices``.
     """
 
     attempt: AttemptId
@@ -186,3 +188,4 @@ class JobSpec:
     collections: Mapping[str, Collection] = field(default_factory=dict)
     warm: tuple[str, ...] = ()
     environment: StepEnvironment | None = None
+    places: tuple[Assignment, ...] = ()

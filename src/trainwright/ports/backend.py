@@ -16,10 +16,15 @@ from trainwright.core.scalar import Plain
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The attempt was started and has not ended."""
+    """The attempt was started and has not ended.
+
+    Attributes:
+        saved_at: when it last committed a checkpoint; None = not since it started, as far as the backend can tell.
+    """
 
     attempt: AttemptId
     started_at: datetime
+    saved_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,9 @@ class Ended:
 
     Attributes:
         cause: ``exited`` (see code and signal), ``timeout``, ``stopped``, ``not-started``, ``out-of-memory``,
-            ``environment-failed``, ``output-missing``, ``output-invalid``, ``not-published``, or ``lost``: its runner
-            died without a result.
+            ``environment-failed``, ``output-missing``, ``output-invalid``, ``not-published``, ``preempted`` (had
+            notice, and is gone without having finished; code and signal say how), or ``lost``: its runner died
+            without a result.
         message: of the runner, for a person; the names of what is missing for ``output-missing``; may be empty.
         outputs: published ones, by name; complete or empty.
         metrics, params: what the script logged and noted.
@@ -91,6 +97,26 @@ class Backend(Protocol):
 
     def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
         """Return as soon as one of ``attempts`` may have ended, at the latest after ``seconds``."""
+        ...
+
+
+class SupportsPreemption(Protocol):
+    """A backend that can give an attempt notice before it takes its room.
+
+    Promises, each a test of ``ports.testing.PreemptionContract``:
+
+    1. ``preempt`` gives notice and returns; the attempt goes on until it leaves by itself or its grace is over.
+    2. One that leaves within the grace has ended as ``preempted``, whatever its code.
+    3. One that stays is ended when the grace is over, with all its processes.
+    4. One that finishes meanwhile, with all its outputs, has ended as if nobody had asked.
+    5. A second notice changes nothing, least of all the grace; an attempt that has ended is left alone.
+    6. ``stop`` after a notice wins: the attempt has ended as ``stopped``.
+    7. An attempt that had notice before it was started never starts, and has ended as ``preempted``.
+    8. When an attempt last saved is told while it runs, also from another process.
+    """
+
+    def preempt(self, attempt: AttemptId, why: str, grace_s: float) -> None:
+        """Tell the attempt to save and leave within ``grace_s`` seconds of the notice reaching it."""
         ...
 
 

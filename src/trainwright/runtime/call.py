@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from trainwright.runtime import plainjson
+from trainwright.runtime import plainjson, replicas
 from trainwright.runtime.formats import RefusedValue
 
 TYPE_CHECKING = False
@@ -85,7 +85,8 @@ def _carry_out(job: dict[str, Any], environ: Mapping[str, str]) -> None:
             returned.close()  # else Python remarks that nobody awaited it
         message = f"{call['target']} returned a {type(returned).__name__}, and none of its work is done"
         raise _Wrong(message, "write a plain function that does the work and returns what was made")
-    _store(job, returned, plainjson.loads(environ["TW_OUTPUTS"]))
+    if replicas.counts(environ):
+        _store(job, returned, plainjson.loads(environ["TW_OUTPUTS"]))
 
 
 def _without_keyword(function: Callable[..., Any]) -> tuple[str, ...]:

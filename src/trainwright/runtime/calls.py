@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from trainwright.runtime import plainjson
+from trainwright.runtime import plainjson, replicas
 from trainwright.runtime.journal import Journal
 
 TYPE_CHECKING = False
@@ -69,9 +69,9 @@ def progress(done: float, total: float) -> None:
 
 
 def should_stop() -> bool:
-    """Tell whether somebody asked this attempt to end; save and leave then. Costs a few microseconds."""
+    """Tell whether this attempt was asked to end, or to give its room back; save and leave then. Costs microseconds."""
     journal = _journal()
-    return journal is not None and os.path.exists(journal.stop_file)
+    return journal is not None and any(map(os.path.exists, journal.stop_files))
 
 
 def signature(model: object = None, *, inputs: object = None, outputs: object = None, output: str = "") -> None:
@@ -114,7 +114,8 @@ class _Checkpoint:
     def save(self, step: int) -> AbstractContextManager[Path]:
         """Return a context that yields an empty folder and, left without an error, commits it as a checkpoint.
 
-        ``with tw.checkpoint.save(step) as path: …``. Outside a job the folder is temporary.
+        ``with tw.checkpoint.save(step) as path: …``. Outside a job the folder is temporary, as it is in replicas of a
+        gang but the first: their checkpoint is the one of replica 0.
 
         Raises:
             TypeError: ``step`` is not a whole number.
@@ -127,7 +128,8 @@ class _Checkpoint:
         from trainwright.runtime.checkpoint import Checkpoints
 
         folder = os.environ.get("TW_CHECKPOINT_DIR")
-        saving = Checkpoints(folder).save(_whole(step)) if folder else tempfile.TemporaryDirectory()
+        kept = folder and replicas.counts(os.environ)
+        saving = Checkpoints(str(folder)).save(_whole(step)) if kept else tempfile.TemporaryDirectory()
 
         @contextmanager
         def yielding() -> Iterator[Path]:

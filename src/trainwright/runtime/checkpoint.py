@@ -13,7 +13,7 @@ import shutil
 import sys
 from hashlib import sha256
 
-from trainwright.runtime import atomic, plainjson
+from trainwright.runtime import atomic, marks, plainjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,8 +71,17 @@ class Checkpoints:
                     raise
                 number += 1
         atomic.sync_folder(self.folder)
+        self._note()
         for name in self._committed()[: -self._kept]:
             self._remove(name)
+
+    def _note(self) -> None:
+        """Leave the time of this commit where one look finds it."""
+        fd = os.open(os.path.join(self.folder, marks.SAVED), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.utime(fd)
+        finally:
+            os.close(fd)
 
     def clear_leavings(self) -> None:
         """Remove drafts of processes that are gone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from trainwright.runtime import plainjson
+from trainwright.runtime import plainjson, replicas
 from trainwright.runtime.workspace import Workspace
 
 TYPE_CHECKING = False
@@ -97,7 +97,7 @@ def build(
     for name, template in job["env"].items():
         env[name.encode()] = renderer.render(template)
     add_library(env, order.get("library") or "")
-    env.update(devices(job["devices"]))
+    env.update(replicas.visible(replicas.devices(job)[0]))
     env.update(_facts(order, folder, places))
     for name, template in job["command"]["refs"].items():
         env[name.encode()] = renderer.render(template)
@@ -136,13 +136,6 @@ def add_library(env: dict[bytes, bytes], library: str) -> None:
         env[b"PYTHONPATH"] = known + b":" + os.fsencode(library) if known else os.fsencode(library)
 
 
-def devices(indices: Iterable[int]) -> dict[bytes, bytes]:
-    """Return the variables that show these GPUs and no others."""
-    listed = ",".join(map(str, indices)).encode()
-    # as NVML counts; CUDA's own order is the fastest first
-    return {b"CUDA_VISIBLE_DEVICES": listed, b"CUDA_DEVICE_ORDER": b"PCI_BUS_ID"}
-
-
 def checkpoint_folder(order: dict[str, Any], folder: str) -> str:
     """Return where checkpoints live; the attempts of a step share it."""
     return str(order.get("checkpoints") or os.path.join(folder, "checkpoints"))
@@ -160,6 +153,7 @@ def _facts(order: dict[str, Any], folder: str, places: Workspace) -> dict[bytes,
         "TW_CHECKPOINT_DIR": checkpoint_folder(order, folder),
         "TW_INPUTS": plainjson.dumps(places.inputs),
         "TW_OUTPUTS": plainjson.dumps(places.outputs),
+        **replicas.facts(replicas.devices(job), 0),
     }
     if places.snapshots:
         facts["TW_SNAPSHOTS"] = plainjson.dumps({name: dict(known) for name, known in places.snapshots.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from trainwright.runtime import atomic, events, plainjson
+from trainwright.runtime import atomic, events, marks, plainjson, replicas
 from trainwright.runtime.errors import ParamConflict
 
 TYPE_CHECKING = False
@@ -18,7 +18,8 @@ class Journal:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.stop_file = os.path.join(folder, "stop")
+        self.stop_files = tuple(os.path.join(folder, name) for name in (marks.STOP, marks.PREEMPT))
+        self._counts = replicas.counts(os.environ)
         self._path = os.path.join(folder, events.FILE)
         self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._names: dict[str, str] = {}
@@ -70,7 +71,8 @@ class Journal:
             raise conflict
 
     def _append(self, line: bytes) -> None:
-        atomic.write_all(self._fd, line)
+        if self._counts:
+            atomic.write_all(self._fd, line)
 
     def _declarations(self) -> dict[str, Any]:
         if self._declared is None:
@@ -83,6 +85,8 @@ class Journal:
 
     def _catch_up(self) -> None:
         """Take in what other processes of the attempt have noted since."""
+        if not self._counts:  # ranks may well differ in what they note
+            return
         with open(self._path, "rb") as file:
             file.seek(self._read)
             for line in file:

@@ -2,8 +2,8 @@
 
 In the attempt's folder it finds ``job.json`` and makes ``runner.json`` (who runs it; there is never a second),
 ``started.json``, ``log``, ``events.jsonl`` (by the script), ``work/``, ``inputs/``, ``outputs/`` and, once and last,
-``result.json``. A file ``stop`` asks it to end. Every module here is imported when needed: the start is paid for by
-each step of each run.
+``result.json``. A file ``stop`` asks it to end, ``preempt`` to save and leave within a grace. Every module here is
+imported when needed: the start is paid for by each step of each run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from trainwright.runtime import (
     environment,
     events,
     limits,
+    marks,
+    notice,
     plainjson,
+    publishing,
     reading,
+    replicas,
     revive,
     telemetry,
     tree,
+    watching,
     workspace,
 )
 from trainwright.runtime.errors import ContentError
@@ -31,9 +36,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
-
-POLL_S = 0.05
-"""How often the ``stop`` file is looked for."""
 
 STRAY_GRACE_S = 2.0
 """Between TERM and KILL for what the command left behind when it ended."""
@@ -102,12 +104,14 @@ class _Attempt:
         self._order = order
         self._env = env
         self._start = start
-        self._stop = os.path.join(folder, "stop")
+        self._stop = os.path.join(folder, marks.STOP)
         self._job: dict[str, Any] = order["job"]
         self._tree = tree.Tree(b"TW_ATTEMPT_DIR=" + os.fsencode(folder))
         self._started_at: str | None = None
-        self._sampler = telemetry.Sampler(folder, self._job["devices"])
+        devices = [] if "pretended" in order else [index for given in replicas.devices(self._job) for index in given]
+        self._sampler = telemetry.Sampler(folder, devices)
         self._limits = limits.Limits(self._job["resources"], None, "none")
+        self._notice: notice.Notice | None = None
         self._held: object = None  # the environment in use
 
     def carry_out(self) -> Outcome:
@@ -147,74 +151,101 @@ class _Attempt:
         }
 
     def _carry_out(self) -> Outcome:
-        if self._is_stopped():
-            return Outcome("stopped", self._why())
+        if self._is_called_off():
+            return self._called_off()
+        checkpoints = environment.checkpoint_folder(self._order, self._folder)
         try:
-            fetch = bringing.fetching(self._folder, self._order, self._env, self._is_stopped)
+            fetch = bringing.fetching(self._folder, self._order, self._env, self._is_called_off)
             strict = "strict" in self._order
             places = workspace.prepare(self._folder, self._job, self._order["store"], fetch, strict=strict)
             obstacle = self._take_environment(places) if self._job.get("environment") else None
             if obstacle is not None:
                 return obstacle
-            renderer = environment.Renderer(places, environment.checkpoint_folder(self._order, self._folder))
+            renderer = environment.Renderer(places, checkpoints)
             env = environment.build(self._order, self._folder, self._env, places, renderer)
             argv = environment.argv(self._job["command"], renderer, env[b"PATH"])
             os.chdir(places.cwd)
         except (ContentError, ValueError, OSError) as error:
-            return Outcome("stopped", self._why()) if self._is_stopped() else Outcome("not-started", explain(error))
-        if self._is_stopped() or tree.next_signal(0.0) == tree.TERM:
-            return Outcome("stopped", self._why())
-        outcome = self._execute(argv, env)
-        if outcome.cause == "exited" and outcome.status == 0:
+            return self._called_off() if self._is_called_off() else Outcome("not-started", explain(error))
+        if self._is_called_off() or tree.next_signal(0.0) == tree.TERM:
+            return self._called_off()
+        outcome = self._execute(argv, env, checkpoints)
+        if outcome.cause == "exited" and outcome.status == 0 and not (self._notice and self._notice.has_saved()):
             self._publish(outcome, places)
-        return outcome
+        return outcome if self._notice is None else self._after_notice(outcome, self._notice)
 
     def _take_environment(self, places: workspace.Workspace) -> Outcome | None:
         """Hold the job's own Python environment until we end; return the outcome when there is none to be had."""
         from trainwright.runtime import virtualenv
 
         def is_stopped() -> bool:
-            return self._is_stopped() or tree.next_signal(0.0) == tree.TERM
+            return self._is_called_off() or tree.next_signal(0.0) == tree.TERM
 
         try:
             held = virtualenv.for_attempt(self._order, self._folder, places.cwd, self._env, is_stopped)
         except virtualenv.BuildError as error:
             return Outcome("environment-failed", str(error))
         except virtualenv.StoppedError:
-            return Outcome("stopped", self._why())
+            return self._called_off()
         self._held, places.environment = held, held.path
         return None
 
-    def _execute(self, argv: list[bytes], env: dict[bytes, bytes]) -> Outcome:
+    def _execute(self, argv: list[bytes], env: dict[bytes, bytes], checkpoints: str) -> Outcome:
         self._started_at = instant()
         atomic.write_new(os.path.join(self._folder, "started.json"), atomic.encode({"at": self._started_at}))
         log = os.open(os.path.join(self._folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._limit()
         raise_open_files()
+        gang = replicas.Gang(self._job, log, self._start)
         try:
             self._limits.enter()
-            child = self._start(argv, env, log)
+            gang.start(argv, env)
         except OSError as error:
+            self._tree.end(0.0)
             self._started_at = None
             name = argv[0].decode("utf-8", "backslashreplace")
             return Outcome("not-started", f"{name} cannot be executed: {error.strerror}")
         finally:
-            os.close(log)
             self._limits.leave()
-        cause = self._watch(child)
-        self._tree.end(STRAY_GRACE_S if cause == "exited" else self._job["grace_s"])
-        status = self._tree.statuses.get(child)
+            gang.follow()
+        watch = watching.Watch(self._folder, checkpoints, self._tree, self._sampler, self._limits)
+        cause = watch.wait(gang.commands, self._job["timeout_s"])
+        self._notice = watch.notice
+        self._tree.end(self._grace_s(cause, gang))
+        gang.close()
+        decisive = watch.decisive(gang.commands)
+        status = self._tree.statuses.get(decisive)
         if cause == "exited" and status and self._limits.oom_killed():
             cause = "out-of-memory"
-        message = self._words(cause)
+        message = self._words(cause) or gang.told(decisive, failed=bool(status))
         self._limits.close()
         return Outcome(cause, message or (self._full_disk() if status else ""), status)
 
+    def _grace_s(self, cause: str, gang: replicas.Gang) -> float:
+        """Return the seconds between TERM and KILL for whatever is left when the wait is over."""
+        if cause == "preempted":
+            return 0.0  # it had its grace
+        alone = cause == "exited" and all(pid in self._tree.statuses for pid in gang.commands)
+        return STRAY_GRACE_S if alone else float(self._job["grace_s"])
+
+    def _after_notice(self, outcome: Outcome, told: notice.Notice) -> Outcome:
+        """Return how it ended for one that had notice: finished, or stopped, or else preempted."""
+        finished = outcome.cause == "exited" and outcome.status == 0 and not told.has_saved()
+        if finished or outcome.cause in {"stopped", "not-published"}:
+            return outcome
+        stayed = f"; it did not leave within {told.grace_s:g} s and was killed" if outcome.cause == "preempted" else ""
+        return Outcome("preempted", told.why + stayed, outcome.status)
+
     def _limit(self) -> None:
         """Make the groups that hold the attempt's memory; only when it states some."""
-        if self._job["resources"]["memory_bytes"]:
-            name = "trainwright-" + atomic.unique()
-            self._limits = limits.Limits(self._job["resources"], limits.find_layout(), name)
+        asked = self._job["resources"]
+        if asked["memory_bytes"] and "pretended" not in self._order:
+            name, count = "trainwright-" + atomic.unique(), len(replicas.devices(self._job))
+            self._limits = limits.Limits(
+                {**asked, "memory_bytes": asked["memory_bytes"] * count, "cpu_milli": asked["cpu_milli"] * count},
+                limits.find_layout(),
+                name,
+            )
 
     def _words(self, cause: str) -> str:
         """Return the sentence that belongs to the cause; empty when the exit status says it all."""
@@ -223,7 +254,7 @@ class _Attempt:
         if cause == "timeout":
             return f"took longer than {self._job['timeout_s']:g} s"
         if cause == "out-of-memory":
-            limit = self._job["resources"]["memory_bytes"]
+            limit = self._job["resources"]["memory_bytes"] * len(replicas.devices(self._job))
             how = "" if self._limits.kind != "watchdog" else ", seen by the watchdog, which looks twice a second"
             return f"{limit} bytes allowed{how}"
         return ""
@@ -234,87 +265,22 @@ class _Attempt:
         free = room.f_bavail * room.f_frsize
         return f"no space is left: {free} bytes free in {self._folder}" if free < _RESERVE_BYTES else ""
 
-    def _watch(self, child: int) -> str:
-        """Wait until the command ends, its time is up or somebody wants it to stop; return which."""
-        limit_s = self._job["timeout_s"]
-        began = time.monotonic()
-        deadline = None if limit_s is None else began + limit_s
-        look_at = began + limits.WATCH_S
-        while True:
-            self._tree.reap()
-            if child in self._tree.statuses:
-                return "exited"
-            if self._is_stopped():
-                return "stopped"
-            now = time.monotonic()
-            left_s = POLL_S if deadline is None else deadline - now
-            if left_s <= 0:
-                return "timeout"
-            self._sampler.sample(now)
-            if now >= look_at:
-                look_at = now + limits.WATCH_S
-                if self._limits.exceeded(tree.descendants(os.getpid()) if self._limits.kind == "watchdog" else []):
-                    return "out-of-memory"
-            if tree.next_signal(min(left_s, POLL_S)) == tree.TERM:
-                return "stopped"
-
     def _publish(self, outcome: Outcome, places: workspace.Workspace) -> None:
-        missing = [f"{name} ({path})" for name, path in places.outputs.items() if not os.path.lexists(path)]
-        if missing:
-            outcome.cause = "output-missing"
-            outcome.message = ", ".join(missing)
-            return
-        if not places.outputs or not self._are_values(outcome, places):
-            return
-        from trainwright.runtime import content
-
-        published = {}
         try:
-            self._refuse_without_room(places)
-            for name, path in places.outputs.items():
-                refuse_outside(path, self._folder)
-                stored = content.put(self._order["store"], path)
-                published[name] = {
-                    "digest": stored.digest,
-                    "files": stored.files,
-                    "size_bytes": stored.size_bytes,
-                }
+            outcome.outputs = publishing.publish(self._order, self._folder, places.outputs)
+        except publishing.Refusal as refusal:
+            outcome.cause, outcome.message = refusal.cause, str(refusal)
         except (ContentError, OSError) as error:
             outcome.cause, outcome.message = "not-published", explain(error)
-            return
-        outcome.outputs = published
 
-    def _are_values(self, outcome: Outcome, places: workspace.Workspace) -> bool:
-        """Tell whether every output of kind ``value`` is one JSON text; otherwise say so in the outcome."""
-        for name in (name for name in places.outputs if self._job["outputs"][name] == "value"):
-            from trainwright.runtime.formats import RefusedValue, check_value
+    def _is_called_off(self) -> bool:
+        return os.path.exists(self._stop) or notice.was_given(self._folder)
 
-            try:
-                check_value(places.outputs[name])
-            except (RefusedValue, OSError) as error:
-                outcome.cause = "output-invalid"
-                outcome.message = f"{name} is not as declared: {error}"
-                return False
-        return True
-
-    def _refuse_without_room(self, places: workspace.Workspace) -> None:
-        """Compare what is to be stored with what is free, before the disk is filled with half of it.
-
-        Raises:
-            ContentError: there is too little room; with both numbers.
-        """
-        needed = sum(size_of(path) for path in places.outputs.values())
-        store = self._order["store"]
-        room = os.statvfs(store if os.path.isdir(store) else os.path.dirname(store))
-        free = room.f_bavail * room.f_frsize
-        if needed > free:
-            raise ContentError(
-                f"no space left for the outputs: {needed} bytes needed, {free} free in {store}",
-                "make room and run the step again",
-            )
-
-    def _is_stopped(self) -> bool:
-        return os.path.exists(self._stop)
+    def _called_off(self) -> Outcome:
+        """Return how an attempt ended that was not started any more."""
+        if notice.was_given(self._folder) and not os.path.exists(self._stop):
+            return Outcome("preempted", notice.why(self._folder))
+        return Outcome("stopped", self._why())
 
     def _why(self) -> str:
         try:
@@ -334,24 +300,6 @@ def raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError):  # unlimited is more than the kernel gives
         return
-
-
-def size_of(path: str) -> int:
-    """Return the bytes of a file, or of all files below a folder."""
-    if not os.path.isdir(path):
-        return os.stat(path).st_size
-    return sum(os.lstat(os.path.join(place, n)).st_size for place, _, names in os.walk(path) for n in names)
-
-
-def refuse_outside(path: str, folder: str) -> None:
-    """Let an output pass that is what it seems: not a link to something out of the attempt's folder.
-
-    Raises:
-        ContentError: it is one.
-    """
-    real = os.path.realpath(path)
-    if not real.startswith(os.path.realpath(folder) + "/"):
-        raise ContentError(f"the output {path} is a link to {real}", "write or copy the file itself")
 
 
 def explain(error: Exception) -> str:

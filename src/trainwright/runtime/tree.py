@@ -88,21 +88,37 @@ class Tree:
 
 def descendants(root: int) -> list[int]:
     """Return the pids below ``root``, parents first; zombies are left out, their children are not."""
-    children: dict[int, list[int]] = {}
-    dead = set()
-    for pid in pids():
-        fields = stat_fields(pid)
-        if fields:
-            children.setdefault(int(fields[1]), []).append(pid)
-            if fields[0] == b"Z":
-                dead.add(pid)
+    dead: set[int] = set()
+    below = children(dead)
     found: list[int] = []
     todo = [root]
     while todo:
-        below = children.get(todo.pop(0), [])
-        found += below
-        todo += below
+        next_ones = below.get(todo.pop(0), [])
+        found += next_ones
+        todo += next_ones
     return [pid for pid in found if pid not in dead]
+
+
+def children(dead: set[int] | None = None) -> dict[int, list[int]]:
+    """Return the pids of the children of each process; those of zombies are added to ``dead``."""
+    found: dict[int, list[int]] = {}
+    for pid in pids():
+        fields = stat_fields(pid)
+        if fields:
+            found.setdefault(int(fields[1]), []).append(pid)
+            if fields[0] == b"Z" and dead is not None:
+                dead.add(pid)
+    return found
+
+
+def handles(pid: int, number: int) -> bool:
+    """Tell whether a process has a handler of its own for a signal."""
+    try:
+        status = reading.read(f"/proc/{pid}/status")
+    except OSError:
+        return False
+    mask = status.partition(b"\nSigCgt:")[2].partition(b"\n")[0].strip()
+    return bool(mask) and bool(int(mask, 16) >> (number - 1) & 1)
 
 
 def marked(mark: bytes) -> Iterator[int]:

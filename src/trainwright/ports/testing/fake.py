@@ -1,7 +1,7 @@
 """A backend in memory: attempts take as long and end as the test says, on a virtual clock."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from trainwright.core.artifact import Content
@@ -12,7 +12,7 @@ from trainwright.core.node import Node
 from trainwright.core.resources import Resources
 from trainwright.core.run import MetricSummary
 from trainwright.core.scalar import Plain
-from trainwright.ports.backend import Backend, Ended, Observation, Running
+from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsPreemption
 
 _TOTAL = Resources(cpu_milli=4000, memory_bytes=16 * 2**30)
 NODE = Node("local", _TOTAL, _TOTAL)
@@ -25,6 +25,7 @@ class Script:
     Attributes:
         lasts_s: until it ends by itself; None = never.
         stop_takes_s: from being asked to stop until it is gone.
+        leaves_in_s: from a notice until it leaves by itself; None = never: its grace has to end first.
         metrics: last values.
         outputs: what it publishes, when it ends with ``exited`` and 0.
         refusal: raised by ``start``; None = accepted.
@@ -36,6 +37,7 @@ class Script:
     signal: int | None = None
     message: str = ""
     stop_takes_s: float = 0.0
+    leaves_in_s: float | None = 0.0
     metrics: Mapping[str, float] = field(default_factory=dict)
     params: Mapping[str, Plain] = field(default_factory=dict)
     outputs: Mapping[str, Content] = field(default_factory=dict)
@@ -49,6 +51,7 @@ class FakeBackend:
         started: jobs that began, in order, each once.
         asked: every call of ``start``, also repeated ones.
         stops: attempts and reasons, in order of asking.
+        notices: attempts, reasons and graces of ``preempt``, in order of asking.
     """
 
     name = "fake"
@@ -65,6 +68,7 @@ class FakeBackend:
         self.started: list[JobSpec] = []
         self.asked: list[AttemptId] = []
         self.stops: list[tuple[AttemptId, str]] = []
+        self.notices: list[tuple[AttemptId, str, float]] = []
 
     def nodes(self) -> tuple[Node, ...]:
         """See ``Backend.nodes``."""
@@ -81,10 +85,11 @@ class FakeBackend:
         self._jobs[job.attempt] = job
         now = self._clock.now()
         self._began[job.attempt] = Running(job.attempt, now)
-        why = next((why for attempt, why in self.stops if attempt == job.attempt), None)
-        if why is not None:
-            self._ends[job.attempt] = Ended(job.attempt, job.token, "stopped", now, message=why)
-            return
+        noticed = [("preempted", attempt, why) for attempt, why, _ in self.notices]
+        for cause, attempt, why in [*(("stopped", *asked) for asked in self.stops), *noticed]:
+            if attempt == job.attempt:
+                self._ends[attempt] = Ended(attempt, job.token, cause, now, message=why)
+                return
         self.started.append(job)
         self._ends[job.attempt] = self._end(job, script)
 
@@ -103,6 +108,24 @@ class FakeBackend:
         job = self._jobs.get(attempt)
         if job is not None:
             self._finish(job, "stopped", why, self._script(job).stop_takes_s)
+
+    def preempt(self, attempt: AttemptId, why: str, grace_s: float) -> None:
+        """See ``SupportsPreemption.preempt``."""
+        if isinstance(self.observe(attempt), Ended) or attempt in [a for a, _, _ in self.notices]:
+            return
+        self.notices.append((attempt, why, grace_s))
+        job = self._jobs.get(attempt)
+        if job is None or attempt in [a for a, _ in self.stops]:
+            return
+        leaves_in_s = self._script(job).leaves_in_s
+        takes_s = grace_s if leaves_in_s is None else min(grace_s, leaves_in_s)
+        end = self._ends[attempt]
+        if end is None or end.finished_at > self._clock.now() + timedelta(seconds=takes_s):
+            self._finish(job, "preempted", why, takes_s)
+
+    def save(self, attempt: AttemptId) -> None:
+        """Let the attempt commit a checkpoint now."""
+        self._began[attempt] = replace(self._began[attempt], saved_at=self._clock.now())
 
     def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
         """Move the clock to the first end among ``attempts``, at most by ``seconds``."""
@@ -145,4 +168,4 @@ class FakeBackend:
         )
 
 
-_: type[Backend] = FakeBackend
+_: tuple[type[Backend], type[SupportsPreemption]] = (FakeBackend, FakeBackend)

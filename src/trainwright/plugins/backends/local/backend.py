@@ -25,8 +25,8 @@ from trainwright.plugins.backends.local.ledger import Lease, Ledger
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.backends.local.warm import WarmStart
 from trainwright.plugins.backends.local.watching import Watching
-from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsFiles
-from trainwright.runtime import atomic, bundle, supervisor, tree
+from trainwright.ports.backend import Backend, Ended, Observation, Running, SupportsFiles, SupportsPreemption
+from trainwright.runtime import atomic, bundle, marks, supervisor, tree
 
 _TRIES = 5
 _IN_FLIGHT_S = 10.0
@@ -166,7 +166,7 @@ class LocalBackend:
             self._reap()
             return ended
         if self._watching.is_running(attempt):
-            return Running(attempt, self._since(attempt, folder))
+            return self._running(attempt, folder)
         if not (folder / "job.json").exists():
             return None
         runner = record.runner(folder)
@@ -174,7 +174,7 @@ class LocalBackend:
             return self._await_runner(attempt, folder) if self._order(str(folder)) else None
         if tree.is_alive(runner):
             self._watching.add(attempt, int(str(runner["pid"])))
-            return Running(attempt, self._since(attempt, folder))
+            return self._running(attempt, folder)
         self._watching.drop(attempt)
         # between our two looks it may have written its result and left
         return record.result(folder, attempt) or self._give_up(attempt, folder, runner)
@@ -190,6 +190,19 @@ class LocalBackend:
         except OSError as error:
             raise BackendError(
                 "TW6304", f"{attempt} cannot be told to stop: {error.strerror}: {folder}", remedy="check the disk"
+            ) from error
+
+    def preempt(self, attempt: AttemptId, why: str, grace_s: float) -> None:
+        """See ``SupportsPreemption.preempt``."""
+        folder = self.folder(attempt)
+        if (folder / "result.json").exists():
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            atomic.create(str(folder / marks.PREEMPT), atomic.encode({"why": why, "grace_s": grace_s}))
+        except OSError as error:
+            raise BackendError(
+                "TW6307", f"{attempt} cannot be given notice: {error.strerror}: {folder}", remedy="check the disk"
             ) from error
 
     def wait(self, attempts: Sequence[AttemptId], seconds: float) -> None:
@@ -210,6 +223,11 @@ class LocalBackend:
             if runner is not None and tree.is_alive(runner):
                 self._watching.add(attempt, int(str(runner["pid"])))
         return self._watching.has(attempt)
+
+    def _running(self, attempt: AttemptId, folder: Path) -> Running:
+        since = self._since(attempt, folder)
+        saved_at = record.saved_at(folder)
+        return Running(attempt, since, saved_at if saved_at is not None and saved_at >= since else None)
 
     def _since(self, attempt: AttemptId, folder: Path) -> datetime:
         """Return when the command of a running attempt began; looked up until it is known."""
@@ -363,4 +381,4 @@ def make_folder(path: str) -> None:
                 os.makedirs(place, exist_ok=True)  # noqa: PTH103 - as above
 
 
-_: tuple[type[Backend], type[SupportsFiles]] = (LocalBackend, LocalBackend)
+_: tuple[type[Backend], type[SupportsFiles], type[SupportsPreemption]] = (LocalBackend, LocalBackend, LocalBackend)

@@ -1,6 +1,7 @@
 """Reads what the runner left in an attempt's folder."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from trainwright.core.ids import AttemptId
 from trainwright.core.run import MetricSummary
 from trainwright.core.scalar import Plain
 from trainwright.ports.backend import Ended
-from trainwright.runtime import events, reading
+from trainwright.runtime import events, marks, reading
 
 
 def read(path: str) -> dict[str, Plain] | None:
@@ -43,6 +44,15 @@ def started_at(folder: Path) -> datetime:
         if isinstance(at, str):
             return datetime.fromisoformat(at)
     return datetime.fromtimestamp((folder / "job.json").stat().st_mtime, UTC)
+
+
+def saved_at(folder: Path) -> datetime | None:
+    """Return when the step of an attempt last committed a checkpoint; None without one. One look at the disk."""
+    try:
+        found = os.stat(f"{folder.parent}/checkpoints/{marks.SAVED}")  # noqa: PTH116 - each running attempt, each turn
+    except OSError:
+        return None
+    return datetime.fromtimestamp(found.st_mtime, UTC)
 
 
 def result(folder: Path, attempt: AttemptId) -> Ended | None:

@@ -9,7 +9,7 @@ import trainwright
 from trainwright.core.job import JobSpec
 from trainwright.plugins.backends.local.apart import start_apart
 from trainwright.plugins.backends.local.settings import LocalSettings
-from trainwright.runtime import bundle, environment, supervisor, warm
+from trainwright.runtime import bundle, environment, replicas, supervisor, warm
 
 _AGAIN_S = 60.0
 """How long after a launch, or after an answer that did not come in time, nothing is tried again."""
@@ -73,12 +73,12 @@ class WarmStart:
         return pid
 
     def _may(self, job: JobSpec) -> bool:
-        """Tell whether the job asks for modules that are allowed, and for no device, which could not be forked.
+        """Tell whether the job asks for modules that are allowed, and for no device or gang, which could not be forked.
 
         Nor for an environment of its own: the attempt itself holds that, and it may not be built yet.
         """
         allowed = self._settings.warm
-        fit = bool(job.warm) and not job.devices and job.environment is None
+        fit = bool(job.warm) and not job.devices and not job.places[1:] and job.environment is None
         return fit and all(name.partition(".")[0] in allowed for name in job.warm)
 
     def _environment(self, job: JobSpec, library: str) -> dict[bytes, bytes] | None:
@@ -93,7 +93,7 @@ class WarmStart:
                 return None
             env[name] = "".join(part.text for part in own[name]).encode("utf-8", "surrogateescape")
         environment.add_library(env, library)
-        env.update(environment.devices(job.devices))
+        env.update(replicas.visible(job.devices))
         places = (*env[b"PYTHONPATH"].split(b":"), *env[b"PATH"].split(b":"))
         return env if all(place.startswith(b"/") for place in places) else None
 

@@ -23,6 +23,7 @@ from trainwright.core.errors import BackendError, ConflictError
 from trainwright.core.ids import Digest, ProjectName
 from trainwright.core.scalar import Plain
 from trainwright.plugins.backends.local.backend import LocalBackend
+from trainwright.plugins.backends.local.inventory import Inventory, choose
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.plugins.installed import InstalledSources
 from trainwright.plugins.stores.local import LocalContent
@@ -36,6 +37,7 @@ from trainwright.store.migrate import open_database
 from trainwright.store.sources import Sources
 
 if TYPE_CHECKING:
+    from trainwright.core.node import Node
     from trainwright.engine.engine import Engine
     from trainwright.engine.forecast import Foresight
     from trainwright.engine.memory import Memory
@@ -79,6 +81,24 @@ class App:
     settings: Settings
     context: Context
     database: Database
+    inventory: Inventory | None = None  # pretended nodes; None = the real machine
+    elsewhere: str = ""  # what the project's unfinished work is on, when this process asked for something else
+
+    def refuse_elsewhere(self) -> None:
+        """Let work begin unless this process asked for an inventory while the project's work is on something else.
+
+        Raises:
+            ConflictError: it did.
+            SpecError, NotFoundError: the inventory cannot be used.
+        """
+        if self.elsewhere:
+            raise ConflictError(
+                "TW5801",
+                f"unfinished work of this project is on {self.elsewhere}, not on {self.settings.inventory}",
+                remedy="wait for it (tw ps) or stop it; or leave --inventory and TW_INVENTORY out",
+            )
+        if self.inventory is not None:
+            self.inventory.nodes()
 
     @cached_property
     def memory(self) -> "Memory":
@@ -158,6 +178,12 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
     project = ProjectName(settings.project)
     database = open_database(settings.home / "state.db", project, clock.now())
     content_root = settings.home / "content"
+    inventory, elsewhere = choose(
+        settings.home / f"inventory-{quote(settings.project, safe='')}.json",
+        settings.inventory,
+        lambda: _is_busy(database, project),
+        _read_inventory,
+    )
     content = LocalContent(content_root, settings.copy_limit, strict=settings.strict)
     context = Context(
         database=database,
@@ -168,7 +194,7 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
                 content_root=content_root,
                 python=sys.executable,
                 path=(str(Path(sys.executable).parent),),
-                inventory=settings.inventory,
+                inventory=inventory,
                 sockets=_private(settings.sockets),
                 ledger=settings.ledger,
                 home=settings.home,
@@ -190,7 +216,19 @@ def open_app(here: Path | None = None, environ: Mapping[str, str] | None = None)
         environments=settings.environments,
         warm=settings.warm,
     )
-    return App(settings, context, database)
+    return App(settings, context, database, inventory, elsewhere)
+
+
+def _is_busy(database: Database, project: ProjectName) -> bool:
+    with database.reading() as rows:
+        return bool(runs.unfinished(rows, project))
+
+
+def _read_inventory(text: str, file: str) -> "tuple[Node, ...]":
+    from trainwright.plugins.backends.local import machine
+    from trainwright.spec.inventory import load  # 100 ms that nobody pays who pretends nothing, or what is known
+
+    return load(text, file, machine.node())
 
 
 def only_engine(app: App, patience_s: float = 0.0) -> contextlib.AbstractContextManager[bool]:
@@ -254,9 +292,13 @@ def only_exporter(app: App, patience_s: float = 0.0) -> contextlib.AbstractConte
 
 
 @contextlib.contextmanager
-def session() -> Iterator[App]:
-    """Open the project of the working directory; afterwards see to it that what is unfinished, or unsent, goes on."""
-    app = open_app()
+def session(inventory: str = "") -> Iterator[App]:
+    """Open the project of the working directory; afterwards see to it that what is unfinished, or unsent, goes on.
+
+    Args:
+        inventory: file of pretended nodes; empty = as TW_INVENTORY says.
+    """
+    app = open_app(environ={**os.environ, "TW_INVENTORY": inventory} if inventory else None)
     try:
         for outgoing in app.outgoing:
             outgoing.begin()
@@ -302,6 +344,7 @@ def _start_in_background(app: App, command: str) -> int:
     log = app.settings.home / LOG_FILE
     places = {f"TW_{d.exporter.upper()}": d.target for d in app.settings.exports}  # as they hold in any folder
     places |= {"TW_HOME": str(app.settings.home), "TW_PROJECT": app.settings.project}
+    environ = {k: v for k, v in app.context.environ.items() if k != "TW_INVENTORY"}  # it is in the state folder
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "trainwright.cli.main", command],
@@ -309,7 +352,7 @@ def _start_in_background(app: App, command: str) -> int:
             stdout=output,
             stderr=output,
             cwd=app.settings.home,
-            env={**app.context.environ, **places},
+            env={**environ, **places},
             start_new_session=True,
         )
     return process.pid

@@ -3,31 +3,45 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from trainwright.core.errors import TransientBackendError
 from trainwright.core.job import JobSpec
+from trainwright.core.node import Node
 from trainwright.core.resources import Resources
+from trainwright.core.workload import Assignment
+from trainwright.plugins.backends.local import machine
 from trainwright.plugins.backends.local.backend import LocalBackend
+from trainwright.plugins.backends.local.inventory import Inventory, Known
 from trainwright.plugins.backends.local.ledger import Lease, Ledger, is_living
 from trainwright.plugins.backends.local.settings import LocalSettings
 from trainwright.ports.testing.backend import await_end
 from trainwright.ports.testing.jobs import Draft
+from trainwright.spec.inventory import load
 
 GIB = 2**30
 
 
-def project(tmp_path: Path, name: str) -> LocalBackend:
-    inventory = tmp_path / "inventory.json"
-    inventory.write_text(json.dumps({"cpu": 2, "memory": "8Gi", "gpus": [{"model": "A100", "memory": "40Gi"}]}))
+def read(text: str, file: str) -> tuple[Node, ...]:
+    return load(text, file, machine.node())
+
+
+ONE = json.dumps({"cpu": 2, "memory": "8Gi", "gpus": [{"model": "A100", "memory": "40Gi"}]})
+TWO = "nodes: [{name: n, count: 2, cpu: 2, memory: 8Gi, gpus: {model: A100, memory: 40Gi}}]"
+
+
+def project(tmp_path: Path, name: str, text: str = ONE, file: str = "inventory.json") -> LocalBackend:
+    inventory = tmp_path / file
+    inventory.write_text(text)
     return LocalBackend(
         LocalSettings(
             tmp_path / name / "runs",
             tmp_path / name / "content",
             sys.executable,
-            inventory=inventory,
+            inventory=Inventory(Known(str(inventory)), read),
             ledger=tmp_path / "ledger",
         )
     )
@@ -99,4 +113,23 @@ def test_another_users_broken_file_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "4711-ab.json").write_text("{half")
     ledger = Ledger(tmp_path, "home")
     backend = project(tmp_path, "one")
-    assert ledger.without_others(backend.nodes()[0]).foreign == ()
+    assert ledger.without_others(backend.nodes())[0].foreign == ()
+
+
+def test_a_gang_holds_room_on_each_of_its_nodes(tmp_path: Path) -> None:
+    one, other = project(tmp_path, "one", TWO), project(tmp_path, "other", TWO)
+    job = replace(gpu_job("gang"), places=(Assignment("n-1", (0,)), Assignment("n-2", (0,))))
+    one.start(job)
+    assert [(n.free.gpu_milli, n.free.cpu_milli, len(n.foreign)) for n in other.nodes()] == [(0, 1000, 1)] * 2
+    (one.folder(job.attempt) / "go").touch()
+    await_end(one, job.attempt)
+    assert [node.foreign for node in other.nodes()] == [(), ()]
+
+
+def test_only_those_who_pretend_the_same_share_it(tmp_path: Path) -> None:
+    one, other = project(tmp_path, "one"), project(tmp_path, "other", TWO, "others.yaml")
+    job = gpu_job("train")
+    one.start(job)
+    assert other.nodes()[0].foreign == ()
+    (one.folder(job.attempt) / "go").touch()
+    await_end(one, job.attempt)

@@ -96,27 +96,10 @@ def test_an_interpreter_that_is_missing_is_told(tmp_path: Path) -> None:
         backend.start(Draft().argv("true"))
 
 
-def test_the_machine_has_cores_and_memory_and_an_inventory_may_pretend(tmp_path: Path) -> None:
+def test_the_machine_has_cores_and_memory() -> None:
     real = machine.node()
     assert real.total.cpu_milli >= 1
     assert real.free == real.total
-    path = tmp_path / "inventory.json"
-    path.write_text(
-        '{"cpu": 2, "memory": "24Gi", "gpus": [{"model": "A100", "memory": "40Gi"}, {"model": "T4", "memory": "16Gi"}]}'
-    )
-    pretended = machine.node(path)
-    assert (pretended.total.cpu_milli, pretended.total.memory_bytes, pretended.total.gpu_milli) == (
-        2000,
-        24 * 2**30,
-        2000,
-    )
-    assert [(d.index, d.model, d.vram_bytes, d.free_milli) for d in pretended.devices] == [
-        (0, "A100", 40 * 2**30, 1000), (1, "T4", 16 * 2**30, 1000),
-    ]  # fmt: skip
-    path.write_text('{"cpu": "many"}')
-    with pytest.raises(BackendError) as refused:
-        machine.node(path)
-    assert refused.value.problem.code == "TW6303"
 
 
 def test_cgroups_of_both_versions_cut_what_there_is(tmp_path: Path) -> None:

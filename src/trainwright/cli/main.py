@@ -18,6 +18,7 @@ from trainwright.cli import (
     data,
     environments,
     governing,
+    gpus,
     housekeeping,
     lineage,
     pipeline,
@@ -58,7 +59,7 @@ _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
 _READING = (reading, data, lineage, registry)
-_PLATFORM = (releasing, reporting, governing, environments, housekeeping, setup, traced)
+_PLATFORM = (gpus, releasing, reporting, governing, environments, housekeeping, setup, traced)
 for module in (pipeline, running, reproducing, up, triggers, *_READING, *_PLATFORM):
     module.add_to(app)
 

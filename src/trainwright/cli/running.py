@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainwright.cli.pipeline import CacheOption, File, Json, Params, Steps
+from trainwright.cli.pretending import InventoryOption
 
 if TYPE_CHECKING:
     from trainwright.app import App
@@ -44,16 +45,19 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
     step: Steps = None,
     cache: CacheOption = "auto",
+    inventory: InventoryOption = "",
     json: Json = False,
 ) -> int:
     """Plan, submit and follow a run to its verdict. Ctrl-C lets go of it, a second one stops it."""
     from trainwright.cli.pipeline import cache_mode, overrides, show_plan, warn
+    from trainwright.cli.pretending import begin
     from trainwright.cli.session import session
     from trainwright.service.checked import FOLDER
     from trainwright.service.documents import read_document
     from trainwright.service.submit import prepare
 
-    with session() as app:
+    with session(inventory) as app:
+        begin(app)
         if not dry_run:
             app.context.backend.warm_up()
         document = read_document(Path(file), file, app.settings.home / FOLDER)
@@ -79,6 +83,7 @@ def submit_and_follow(
     from trainwright.service.capture.pointers import warnings_of
     from trainwright.service.submit import submit, with_code
 
+    app.refuse_elsewhere()
     with Interrupts() as interrupts:
         prepared = with_code(app.context, prepared)
         for warning in warnings_of(prepared.code) if prepared.code else ():

@@ -9,9 +9,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def session() -> Iterator["App"]:
-    """Open the project of the working directory; afterwards see to it that unfinished runs have an engine."""
+def session(inventory: str = "") -> Iterator["App"]:
+    """Open the project of the working directory; afterwards see to it that unfinished runs have an engine.
+
+    Args:
+        inventory: file of pretended nodes; empty = as TW_INVENTORY says.
+    """
     from trainwright import app
 
-    with app.session() as opened:
+    with app.session(inventory) as opened:
         yield opened

@@ -57,7 +57,13 @@ def doctor(
             output.put(f"{backup}  {show_bytes(size_bytes)}")
             return 0
         settings = app.settings
-        findings = service.examine(app.context, settings.home, settings.sockets, deep=deep, repair=repair)
+        pretended = None
+        if app.inventory is not None:
+            app.inventory.nodes()  # what is wrong with it is known once it was read
+            pretended = app.inventory.path, app.inventory.flaw
+        findings = service.examine(
+            app.context, settings.home, settings.sockets, deep=deep, repair=repair, inventory=pretended
+        )
         if settings.exports and any(f.subject == "database" and f.ok for f in findings):
             findings += [outgoing.finding() for outgoing in app.outgoing]
     finally:

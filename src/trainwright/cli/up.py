@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainwright.cli.pretending import InventoryOption
 from trainwright.cli.triggers import Yes
 
 if TYPE_CHECKING:
@@ -31,15 +32,17 @@ def up(
         list[str] | None, typer.Argument(metavar="[FILE...]", help="Pipeline files whose triggers to arm first.")
     ] = None,
     yes: Yes = False,
+    inventory: InventoryOption = "",
 ) -> int:
     """Watch over the armed triggers of the project and start their runs, until Ctrl-C. Runs go on without it."""
     from trainwright.app import only_watcher
+    from trainwright.cli.pretending import begin
     from trainwright.cli.session import session
     from trainwright.cli.triggers import arm_files
     from trainwright.cli.watch import Interrupts
     from trainwright.core.errors import ConflictError
 
-    with session() as app, only_watcher(app, patience_s=1.0) as alone:
+    with session(inventory) as app, only_watcher(app, patience_s=1.0) as alone:
         if not alone:
             raise ConflictError(
                 "TW5401",
@@ -47,6 +50,7 @@ def up(
                 where=str(app.settings.home),
                 remedy="let it watch: tw trigger add FILE arms more, tw trigger ls shows what it does",
             )
+        begin(app)
         if files and arm_files(app, files, yes=yes, command="tw up") is None:
             return 1
         with Interrupts() as interrupts:

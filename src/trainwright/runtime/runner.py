@@ -110,7 +110,8 @@ class _Attempt:
         self._started_at: str | None = None
         devices = [] if "pretended" in order else [index for given in replicas.devices(self._job) for index in given]
         self._sampler = telemetry.Sampler(folder, devices)
-        self._limits = limits.Limits(self._job["resources"], None, "none")
+        asked = {**self._job["resources"], "memory_bytes": 0} if "pretended" in order else self._job["resources"]
+        self._limits = limits.Limits(asked, None, "none")
         self._notice: notice.Notice | None = None
         self._held: object = None  # the environment in use
 

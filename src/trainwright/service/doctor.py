@@ -14,6 +14,7 @@ from trainwright.runtime.limits import find_layout
 from trainwright.runtime.supervisor import is_listening
 from trainwright.runtime.warm import REFUSED_S, refusal_of, socket_name
 from trainwright.service.context import Context
+from trainwright.service.devices import inventory_words
 from trainwright.service.finding import Finding
 from trainwright.service.repair import look_over
 from trainwright.store.backup import back_up, how_to_restore
@@ -23,11 +24,16 @@ LOW_SPACE_BYTES = 2 * 2**30
 """Below this the next checkpoint or dataset may not fit."""
 
 
+FEW_NODES = 4
+"""More are not told one by one: tw gpu does."""
+
 ENOUGH_FILES = 4096
 """Open files: a loader of data with eight workers and some shards each comes near 1024."""
 
 
-def examine(context: Context, home: Path, sockets: Path, *, deep: bool, repair: bool) -> list[Finding]:
+def examine(
+    context: Context, home: Path, sockets: Path, *, deep: bool, repair: bool, inventory: tuple[str, str] | None = None
+) -> list[Finding]:
     """Return every finding, in a fixed order.
 
     Args:
@@ -36,6 +42,7 @@ def examine(context: Context, home: Path, sockets: Path, *, deep: bool, repair: 
         sockets: folder in which the supervisor listens, when it is private.
         deep: hash all stored content.
         repair: mend what can be mended.
+        inventory: file of the pretended nodes, and its flaw; None when they are real.
 
     Raises:
         BackendError: something cannot be mended.
@@ -45,7 +52,7 @@ def examine(context: Context, home: Path, sockets: Path, *, deep: bool, repair: 
         Finding("python", ok=True, words=f"{sys.version.split()[0]} at {sys.executable}"),
         *_programs(),
         *_state(home),
-        *_machine(context),
+        *_machine(context, inventory),
         _memory_limit(),
         _open_files(),
         _supervisor(sockets),
@@ -102,9 +109,15 @@ def _state(home: Path) -> list[Finding]:
     ]
 
 
-def _machine(context: Context) -> list[Finding]:
+def _machine(context: Context, inventory: tuple[str, str] | None) -> list[Finding]:
     findings: list[Finding] = []
-    for node in context.backend.nodes():
+    nodes = context.backend.nodes()
+    if inventory is not None:
+        path, flaw = inventory
+        words = f"pretended: {inventory_words(nodes)} ({path})" + (f"; {flaw}" if flaw else "")
+        remedy = "mend the file; until then what it said before counts"
+        findings.append(Finding("inventory", not flaw, words, remedy, needed=False))
+    for node in nodes[:FEW_NODES]:
         total = node.total
         words = f"{show_milli(total.cpu_milli)} cores, {show_bytes(total.memory_bytes)} memory"
         findings.append(Finding("machine", total.cpu_milli > 0, words, "give this process at least one core"))

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import trainwright
@@ -49,7 +50,7 @@ class LocalBackend:
         self._settings = settings
         self._root = settings.root.absolute()
         self._content_root = settings.content_root.absolute()
-        self._ledger = None if settings.ledger is None else Ledger(settings.ledger, str(self._root))
+        self._ledger = None if settings.ledger is None else Ledger(_shared(settings), str(self._root))
         self._bundle = self._library = ""
         self._node: Node | None = None
         self._launched_at = -_IN_FLIGHT_S
@@ -78,8 +79,8 @@ class LocalBackend:
 
     def nodes(self) -> tuple[Node, ...]:
         """See ``Backend.nodes``."""
-        node = self._machine()
-        return (node if self._ledger is None else self._ledger.without_others(node),)
+        nodes = self._own_nodes()
+        return nodes if self._ledger is None else self._ledger.without_others(nodes)
 
     def start(self, job: JobSpec) -> None:
         """See ``Backend.start``."""
@@ -95,6 +96,7 @@ class LocalBackend:
                 "engine": self._engine(),
                 "environments": None if self._settings.environments is None else str(self._settings.environments),
                 **({"strict": True} if self._settings.strict else {}),
+                **({"pretended": True} if self._settings.inventory else {}),
             }
             make_folder(folder)
             self._take_room(job, folder)
@@ -124,10 +126,13 @@ class LocalBackend:
             "log": str(home / "engine.log"),
         }
 
-    def _machine(self) -> Node:
+    def _own_nodes(self) -> tuple[Node, ...]:
+        """Return the machine, or the nodes that are pretended, with nothing taken."""
+        if self._settings.inventory is not None:
+            return self._settings.inventory.nodes()
         if self._node is None:  # asking NVML takes as long as a scheduling round
-            self._node = machine.node(self._settings.inventory)
-        return self._node
+            self._node = machine.node()
+        return (self._node,)
 
     def _take_room(self, job: JobSpec, folder: str) -> None:
         """Enter the attempt in the machine's ledger.
@@ -138,8 +143,8 @@ class LocalBackend:
         if self._ledger is None or os.path.exists(f"{folder}/runner.json"):  # noqa: PTH110 - as in start
             return
         label = f"{job.pipeline}/{job.step} in {self._root.parent}"
-        lease = Lease(str(self._root), folder, label, job.resources, job.devices, time.time())
-        in_the_way = self._ledger.take(lease, self._machine())
+        lease = Lease(str(self._root), folder, label, job.resources, job.devices, time.time(), job.places)
+        in_the_way = self._ledger.take(lease, self._own_nodes())
         if in_the_way:
             raise TransientBackendError(
                 "TW6305",
@@ -369,6 +374,14 @@ class LocalBackend:
         if not atomic.create(path, atomic.encode(facts)) and record.read(str(folder / "result.json")) is None:
             atomic.replace(path, atomic.encode(facts))  # of a dead runner, and broken: whoever comes first mends it
         return record.result(folder, attempt)
+
+
+def _shared(settings: LocalSettings) -> Path:
+    """Return the folder of the ledger: pretended devices are shared by those who pretend the same."""
+    assert settings.ledger is not None  # asked for only then  # noqa: S101
+    if settings.inventory is None:
+        return settings.ledger
+    return settings.ledger / f"pretended-{sha256(settings.inventory.path.encode()).hexdigest()[:16]}"
 
 
 def make_folder(path: str) -> None:

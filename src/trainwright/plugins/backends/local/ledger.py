@@ -17,6 +17,7 @@ from pathlib import Path
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.node import Node, take
 from trainwright.core.resources import Resources
+from trainwright.core.workload import Assignment
 from trainwright.runtime import atomic, reading, tree
 
 _STARTING_S = 30.0
@@ -34,6 +35,7 @@ class Lease:
         folder: of the attempt; tells whether it still runs.
         label: for a person: project folder and attempt.
         at_s: when it was taken, seconds since the epoch.
+        places: where each replica is, with ``asked`` at each; empty = ``devices`` of the first node.
     """
 
     home: str
@@ -42,6 +44,7 @@ class Lease:
     asked: Resources
     devices: tuple[int, ...]
     at_s: float
+    places: tuple[Assignment, ...] = ()
 
 
 class Ledger:
@@ -53,28 +56,28 @@ class Ledger:
         self._own = f"{os.getuid()}-"
         self._read: dict[str, Lease] = {}  # by the name of the file
 
-    def without_others(self, node: Node) -> Node:
-        """Return the node with what other projects and users hold taken away, and their names in ``foreign``."""
+    def without_others(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Return the nodes with what other projects and users hold taken away, and their names in ``foreign``."""
         others = [lease for lease in self._all() if lease.home != self._home and is_living(lease)]
         for lease in others:
-            node = take(node, lease.asked, lease.devices)
-        return replace(node, foreign=tuple(sorted(lease.label for lease in others))) if others else node
+            nodes = _without(nodes, lease, lease.label)
+        return nodes
 
-    def take(self, lease: Lease, node: Node) -> tuple[str, ...]:
+    def take(self, lease: Lease, nodes: tuple[Node, ...]) -> tuple[str, ...]:
         """Write a lease, when there is room beside everybody else's; return who is in the way, empty when taken.
 
         Taking it again is harmless.
 
         Args:
             lease: wanted.
-            node: the machine with nothing taken.
+            nodes: all there are, with nothing taken.
         """
         with self._locked():
             others = [one for one in self._all() if one.home != self._home and is_living(one)]
-            left = node
+            left = nodes
             for one in (*others, lease):
-                left = take(left, one.asked, one.devices)
-            if others and left.is_over:
+                left = _without(left, one)
+            if others and any(node.is_over for node in left):
                 return tuple(sorted(one.label for one in others))
             self._write(lease, self._clear())
         return ()
@@ -137,6 +140,18 @@ class Ledger:
             yield
         finally:
             os.close(lock)
+
+
+def _without(nodes: tuple[Node, ...], lease: Lease, label: str = "") -> tuple[Node, ...]:
+    """Return the nodes with less room by a lease, and with its label among those who hold a part."""
+    places = lease.places or (Assignment(nodes[0].name, lease.devices),)
+    left = {node.name: node for node in nodes}
+    for place in places:
+        node = left.get(place.node)
+        if node is not None:  # a node that is gone holds nothing
+            foreign = (*node.foreign, label) if label and label not in node.foreign else node.foreign
+            left[place.node] = replace(take(node, lease.asked, place.devices), foreign=tuple(sorted(foreign)))
+    return tuple(left.values())
 
 
 def is_living(lease: Lease) -> bool:

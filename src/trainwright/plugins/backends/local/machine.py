@@ -1,13 +1,10 @@
-"""What this machine has: cores, memory and GPUs, within what its cgroup allows; or a pretended inventory."""
+"""What this machine has: cores, memory and GPUs, within what its cgroup allows."""
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
-from trainwright.core.errors import BackendError
 from trainwright.core.node import Device, Node
-from trainwright.core.quantity import cpu_milli, memory_bytes
 from trainwright.core.resources import Resources
 
 NAME = "local"
@@ -18,32 +15,11 @@ _UNLIMITED = 1 << 60
 """Bytes; version 1 says "no limit" with a number near 2**63."""
 
 
-def node(inventory: Path | None = None) -> Node:
-    """Return the machine, with nothing taken.
-
-    Args:
-        inventory: JSON such as ``{"cpu": 2, "memory": "24Gi", "gpus": [{"model": "A100", "memory": "40Gi"}]}`` to
-            pretend with; what it leaves out is real. None = all real.
-
-    Raises:
-        BackendError: the inventory cannot be read.
-    """
-    if inventory is None:
-        return _node(real_cpu_milli(), real_memory_bytes(), gpus())
-    try:
-        wanted = json.loads(inventory.read_text())
-        devices = tuple(
-            _device(index, gpu["model"], memory_bytes(gpu["memory"])) for index, gpu in enumerate(wanted["gpus"])
-        ) if "gpus" in wanted else gpus()  # fmt: skip
-        cpu = cpu_milli(wanted["cpu"]) if "cpu" in wanted else real_cpu_milli()
-        memory = memory_bytes(wanted["memory"]) if "memory" in wanted else real_memory_bytes()
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BackendError(
-            "TW6303",
-            f"the inventory {inventory} cannot be read: {error}",
-            remedy='write it as {"cpu": 2, "memory": "24Gi", "gpus": [{"model": "A100", "memory": "40Gi"}]}',
-        ) from error
-    return _node(cpu, memory, devices)
+def node() -> Node:
+    """Return the machine, with nothing taken."""
+    devices = gpus()
+    total = Resources(real_cpu_milli(), real_memory_bytes(), gpu_milli=1000 * len(devices))
+    return Node(NAME, total, replace(total), devices)
 
 
 def real_cpu_milli(cgroups: Path = _CGROUPS, membership: str | None = None) -> int:
@@ -103,11 +79,6 @@ def admits(visible: str | None, index: int, uuid: str) -> bool:
         return True
     names = [name.strip() for name in visible.split(",")]
     return any(name == str(index) or (name.startswith("GPU-") and uuid.startswith(name)) for name in names)
-
-
-def _node(cpu: int, memory: int, devices: tuple[Device, ...]) -> Node:
-    total = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=1000 * len(devices))
-    return Node(NAME, total, replace(total), devices)
 
 
 def _device(index: int, model: str, vram_bytes: int) -> Device:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainwright.plugins.backends.local.inventory import Inventory
+
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
@@ -13,7 +15,7 @@ class LocalSettings:
         content_root: of the content store.
         python: interpreter of the runners.
         path: folders put before the ``PATH`` of commands.
-        inventory: file of a pretended machine, see ``machine.node``; None for the real one.
+        inventory: pretended nodes; None for the real machine.
         sockets: private folder for the supervisor's socket; without one every runner is a fresh interpreter.
         home: state folder; an engine of it is called back to life by an attempt that ends after its engine died.
         project: that such an engine works for.
@@ -27,7 +29,7 @@ class LocalSettings:
     content_root: Path
     python: str
     path: tuple[str, ...] = ()
-    inventory: Path | None = None
+    inventory: Inventory | None = None
     sockets: Path | None = None
     ledger: Path | None = None
     home: Path | None = None
@@ -37,10 +39,9 @@ class LocalSettings:
     strict: bool = False
 
     def variables(self) -> dict[str, str]:
-        """Return the variables with which an engine of this very place is started."""
+        """Return the variables with which an engine of this very place is started; it finds the inventory there."""
         places = {
             "TW_HOME": self.home,
-            "TW_INVENTORY": self.inventory,
             "TW_RUNTIME_DIR": self.sockets,
             "TW_MACHINE_DIR": self.ledger,
             "TW_ENVS_DIR": self.environments,

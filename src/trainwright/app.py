@@ -84,22 +84,6 @@ class App:
     inventory: Inventory | None = None  # pretended nodes; None = the real machine
     elsewhere: str = ""  # what the project's unfinished work is on, when this process asked for something else
 
-    def refuse_elsewhere(self) -> None:
-        """Let work begin unless this process asked for an inventory while the project's work is on something else.
-
-        Raises:
-            ConflictError: it did.
-            SpecError, NotFoundError: the inventory cannot be used.
-        """
-        if self.elsewhere:
-            raise ConflictError(
-                "TW5801",
-                f"unfinished work of this project is on {self.elsewhere}, not on {self.settings.inventory}",
-                remedy="wait for it (tw ps) or stop it; or leave --inventory and TW_INVENTORY out",
-            )
-        if self.inventory is not None:
-            self.inventory.nodes()
-
     @cached_property
     def memory(self) -> "Memory":
         """Return the step cache of the project, as this process uses it."""

@@ -10,6 +10,7 @@ from trainwright.core.ids import AttemptId, Digest
 from trainwright.core.job import JobSpec
 from trainwright.plugins.backends.local.backend import LocalBackend
 from trainwright.plugins.backends.local.settings import LocalSettings
+from trainwright.ports.testing.backend import await_end
 from trainwright.ports.testing.clock import VirtualClock
 from trainwright.ports.testing.fake import FakeBackend, Script
 from trainwright.ports.testing.jobs import Draft
@@ -96,3 +97,39 @@ class TestFakeNotice(PreemptionContract):
 
     def save(self, attempt: AttemptId) -> None:
         self.fake.save(attempt)
+
+
+COUNTING = """
+import sys, time
+import trainwright as tw
+last = tw.checkpoint.latest()
+step = int((last / "step").read_text()) if last else 0
+print(step, flush=True)
+while step < 120:
+    step += 1
+    time.sleep(0.01)
+    if step == 20:
+        open("../up", "w").close()
+    if tw.should_stop():
+        with tw.checkpoint.save(step) as path:
+            (path / "step").write_text(str(step))
+        print(step, flush=True)
+        sys.exit(143)
+print("done", flush=True)
+"""
+
+
+def test_the_next_attempt_goes_on_from_the_step_at_which_the_last_one_was_preempted(tmp_path: Path) -> None:
+    backend = LocalBackend(LocalSettings(tmp_path / "runs", tmp_path / "content", sys.executable))
+    first, second = (Draft(number=number).argv(sys.executable, "-c", COUNTING) for number in (1, 2))
+    backend.start(first)
+    while not (backend.folder(first.attempt) / "up").exists():
+        backend.wait([first.attempt], 0.02)
+    backend.preempt(first.attempt, "room for b1", 600)
+    end = await_end(backend, first.attempt)
+    assert (end.cause, end.exit_code) == ("preempted", 143)
+    began, left = (backend.folder(first.attempt) / "log").read_text().split()
+    assert (began, 20 <= int(left) < 120) == ("0", True)
+    backend.start(second)
+    assert await_end(backend, second.attempt).exit_code == 0
+    assert (backend.folder(second.attempt) / "log").read_text().split() == [left, "done"]

@@ -12,6 +12,22 @@ InventoryOption = Annotated[
 ]
 
 
+def refuse_elsewhere(app: "App") -> None:
+    """Let work begin unless this process asked for an inventory while the project's work is on something else.
+
+    Raises:
+        ConflictError: it did.
+    """
+    from trainwright.core.errors import ConflictError
+
+    if app.elsewhere:
+        raise ConflictError(
+            "TW5801",
+            f"unfinished work of this project is on {app.elsewhere}, not on {app.settings.inventory}",
+            remedy="wait for it (tw ps) or stop it; or leave --inventory and TW_INVENTORY out",
+        )
+
+
 def begin(app: "App") -> None:
     """Let work begin here, and say so once when the nodes are pretended.
 
@@ -21,7 +37,7 @@ def begin(app: "App") -> None:
     """
     from trainwright.cli import output
 
-    app.refuse_elsewhere()
+    refuse_elsewhere(app)
     if app.inventory is None:
         return
     from trainwright.service.devices import inventory_words

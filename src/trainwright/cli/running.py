@@ -79,11 +79,12 @@ def submit_and_follow(
     from trainwright.cli import output
     from trainwright.cli.errors import INTERRUPTED, forget_output
     from trainwright.cli.pipeline import cache_mode
+    from trainwright.cli.pretending import refuse_elsewhere
     from trainwright.cli.watch import Interrupts
     from trainwright.service.capture.pointers import warnings_of
     from trainwright.service.submit import submit, with_code
 
-    app.refuse_elsewhere()
+    refuse_elsewhere(app)
     with Interrupts() as interrupts:
         prepared = with_code(app.context, prepared)
         for warning in warnings_of(prepared.code) if prepared.code else ():

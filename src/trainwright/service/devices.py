@@ -103,7 +103,8 @@ def _held(context: Context, nodes: tuple[Node, ...]) -> list[_Held]:
 
 
 def _places(attempt: Attempt, nodes: tuple[Node, ...]) -> tuple[Assignment, ...]:
-    return (Assignment(nodes[0].name, attempt.devices),) if nodes else ()
+    places: tuple[Assignment, ...] = getattr(attempt, "places", ())
+    return places or ((Assignment(nodes[0].name, attempt.devices),) if nodes else ())
 
 
 def _mapped(nodes: tuple[Node, ...], held: list[_Held]) -> tuple[NodeUse, ...]:

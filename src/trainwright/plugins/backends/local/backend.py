@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 import trainwright
@@ -50,7 +49,8 @@ class LocalBackend:
         self._settings = settings
         self._root = settings.root.absolute()
         self._content_root = settings.content_root.absolute()
-        self._ledger = None if settings.ledger is None else Ledger(_shared(settings), str(self._root))
+        books = settings.books()
+        self._ledger = None if books is None else Ledger(books, str(self._root))
         self._bundle = self._library = ""
         self._node: Node | None = None
         self._launched_at = -_IN_FLIGHT_S
@@ -374,14 +374,6 @@ class LocalBackend:
         if not atomic.create(path, atomic.encode(facts)) and record.read(str(folder / "result.json")) is None:
             atomic.replace(path, atomic.encode(facts))  # of a dead runner, and broken: whoever comes first mends it
         return record.result(folder, attempt)
-
-
-def _shared(settings: LocalSettings) -> Path:
-    """Return the folder of the ledger: pretended devices are shared by those who pretend the same."""
-    assert settings.ledger is not None  # asked for only then  # noqa: S101
-    if settings.inventory is None:
-        return settings.ledger
-    return settings.ledger / f"pretended-{sha256(settings.inventory.path.encode()).hexdigest()[:16]}"
 
 
 def make_folder(path: str) -> None:

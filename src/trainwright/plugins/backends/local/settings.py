@@ -1,6 +1,7 @@
 """What the local backend needs to know; made once, by ``app``."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from trainwright.plugins.backends.local.inventory import Inventory
@@ -37,6 +38,12 @@ class LocalSettings:
     warm: frozenset[str] = frozenset()
     environments: Path | None = None
     strict: bool = False
+
+    def books(self) -> Path | None:
+        """Return the folder of the ledger for these nodes: those who pretend the same share what they pretend."""
+        if self.ledger is None or self.inventory is None:
+            return self.ledger
+        return self.ledger / f"pretended-{sha256(self.inventory.path.encode()).hexdigest()[:16]}"
 
     def variables(self) -> dict[str, str]:
         """Return the variables with which an engine of this very place is started; it finds the inventory there."""

@@ -118,12 +118,14 @@ def test_nobody_else_may_ask(backend: LocalBackend, sockets: Path) -> None:
 def test_a_broken_request_leaves_the_supervisor_serving(backend: LocalBackend, sockets: Path) -> None:
     pid = serving(backend, sockets)
     (socket,) = (sockets).glob("*.sock")
-    assert supervisor.request(str(socket), "/no/such/folder", {}) > 0  # forked, and its runner fails alone
+    connection = supervisor.request(str(socket), "/no/such/folder", {})
+    assert connection is not None  # forked, and its runner fails alone
+    os.close(connection)
     assert run(backend, "after", "exit 5").exit_code == 5
     assert supervisors(sockets) == [pid]
 
 
 def test_a_socket_nobody_listens_on_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "dead.sock").touch()
-    assert not supervisor.request(str(tmp_path / "dead.sock"), "x", {})
-    assert not supervisor.request(str(tmp_path / ("long" * 50)), "x", {})
+    assert supervisor.request(str(tmp_path / "dead.sock"), "x", {}) is None
+    assert supervisor.request(str(tmp_path / ("long" * 50)), "x", {}) is None

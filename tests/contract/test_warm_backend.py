@@ -425,3 +425,98 @@ def test_it_leaves_when_packages_were_changed(world: World, monkeypatch: pytest.
     while pid in pids_of(world.sockets):  # type: ignore[arg-type]
         world.backend.wait([AttemptId("run1/none/1")], 0.02)
     assert not list(world.sockets.glob("warm-*.sock"))  # type: ignore[union-attr]
+
+
+def runner_of(world: World, job: JobSpec) -> int:
+    import json
+
+    return int(json.loads(world.log(job, "runner.json"))["pid"])
+
+
+def gone(world: World, pid: int) -> None:
+    """Wait until a process has ended."""
+    while tree.is_alive(tree.identity(pid)):
+        world.backend.wait([AttemptId("run1/none/1")], 0.02)
+
+
+def test_a_runner_stays_for_the_next_attempt_as_it_was_before_the_first(world: World) -> None:
+    world.serving()
+    seen = []
+    for _ in range(4):
+        job = world.job("told", out="told")
+        world.run(job)
+        seen.append((runner_of(world, job), world.value(job)["descriptors"], world.value(job)["session"]))
+    assert [one for one in seen if one != seen[0]] == []
+    held = Path(f"/proc/{seen[0][0]}/fd")
+    while len(list(held.iterdir())) > 4:  # the line and the usual three, once it waits
+        world.backend.wait([AttemptId("run1/none/1")], 0.02)
+
+
+def test_two_attempts_at_once_have_two_runners_and_both_stay(world: World) -> None:
+    world.serving()
+    jobs = [world.job("stubborn") for _ in range(2)]
+    for job in jobs:
+        world.backend.start(job)
+    parents = [world.parent(job) for job in jobs]
+    for job in jobs:
+        world.backend.stop(job.attempt, "enough")
+        await_end(world.backend, job.attempt)
+    after = world.job("nothing")
+    world.run(after)
+    assert parents == pids_of(world.sockets) * 2  # type: ignore[arg-type]
+    assert runner_of(world, jobs[0]) != runner_of(world, jobs[1])
+    assert is_warm(world, after)
+
+
+@pytest.mark.parametrize("name", ["stubborn", "ends memory", "half"])
+def test_a_runner_that_was_not_left_as_it_was_does_not_stay(world: World, name: str) -> None:
+    world.serving()
+    job = world.job(name, memory_bytes=300 << 20 if name == "ends memory" else 0, out="model" * (name == "half"))
+    world.backend.start(job)
+    if name == "stubborn":
+        world.parent(job)
+        world.backend.stop(job.attempt, "enough")
+    end = await_end(world.backend, job.attempt)
+    assert end.cause == {"stubborn": "stopped", "ends memory": "out-of-memory", "half": "output-invalid"}[name]
+    gone(world, runner_of(world, job))
+    assert world.run(world.job("nothing")).exit_code == 0
+
+
+def test_a_runner_that_dies_at_its_second_attempt_loses_that_one_alone(world: World) -> None:
+    world.serving()
+    first = world.job("nothing")
+    world.run(first)
+    second = world.job("endless")
+    world.backend.start(second)
+    world.parent(second)
+    assert runner_of(world, first) == runner_of(world, second)
+    os.kill(runner_of(world, second), signal.SIGKILL)
+    assert await_end(world.backend, second.attempt).cause == "lost"
+    assert not list(tree.marked(b"TW_ATTEMPT_DIR=" + bytes(world.backend.folder(second.attempt))))
+    third = world.job("nothing")
+    assert world.run(third).exit_code == 0
+    assert is_warm(world, third)
+
+
+def test_one_who_waits_leaves_at_a_sign_of_it_and_when_its_interpreter_is_gone(world: World) -> None:
+    pid = world.serving()
+    for end in (lambda job: tree.send(runner_of(world, job), signal.SIGTERM), lambda _: tree.send(pid, signal.SIGKILL)):
+        job = world.job("nothing")
+        world.run(job)
+        end(job)
+        gone(world, runner_of(world, job))
+
+
+def test_an_engine_that_did_not_ask_sees_the_end_of_an_attempt_whose_runner_stays(world: World) -> None:
+    world.serving()
+    job = world.job("stubborn")
+    world.backend.start(job)
+    world.parent(job)
+    other = LocalBackend(world.settings)
+    assert other.observe(job.attempt)
+    function = tree.descendants(runner_of(world, job))
+    assert len(function) == 1
+    os.kill(function[0], signal.SIGTERM)
+    end = await_end(other, job.attempt)
+    assert (end.cause, end.exit_code) == ("exited", 7)
+    assert tree.is_alive(tree.identity(runner_of(world, job)))

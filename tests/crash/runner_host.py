@@ -93,9 +93,10 @@ def main() -> None:
         sys.path.remove(HERE)
     original = runner.run
 
-    def run(folder: str, env: Mapping[bytes, bytes], *_: object) -> None:
+    def run(folder: str, env: Mapping[bytes, bytes], *_: object, **__: object) -> bool:
         runner.run = original
         run_mortal(folder, env)
+        return False
 
     runner.run = run  # type: ignore[assignment]
     if VERB == "supervise":

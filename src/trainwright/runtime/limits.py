@@ -141,6 +141,19 @@ def find_layout(mount: str = MOUNT, membership: str | None = None) -> Layout | N
     return _find_second(mount, own.get("", ""))
 
 
+def raise_open_files() -> None:
+    """Allow as many open files as we may: the customary 1024 are few for loaders of data with many workers."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # unlimited is more than the kernel gives
+        return
+
+
 def resident_bytes(pids: list[int]) -> int:
     """Return the resident memory of these processes together; shared pages count for each."""
     page = os.sysconf("SC_PAGE_SIZE")

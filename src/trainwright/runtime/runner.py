@@ -65,13 +65,18 @@ def run(
     folder: str,
     env: Mapping[bytes, bytes],
     start: Callable[[list[bytes], dict[bytes, bytes], int], int] = tree.spawn,
-) -> None:
+    *,
+    stays: bool = False,
+) -> bool:
     """Run the attempt in ``folder`` and write its result; nothing happens when somebody else has taken it.
+
+    Returns whether this process is as it was before, so that it may run another one.
 
     Args:
         folder: of the attempt.
         env: environment of whoever asked for it.
         start: starts the command, see ``tree.spawn``.
+        stays: this process may go on after the attempt; noted, since its life then says less about the attempt.
 
     Raises:
         OSError: the folder cannot be read, or the result cannot be written.
@@ -79,15 +84,16 @@ def run(
     tree.hold_signals()
     folder = os.path.abspath(folder)
     order = plainjson.loads(reading.read(os.path.join(folder, "job.json")))
-    facts = {**tree.identity(os.getpid()), "at": instant()}
+    facts = {**tree.identity(os.getpid()), "at": instant(), **({"stays": True} if stays else {})}
     if not atomic.create(os.path.join(folder, "runner.json"), atomic.encode(facts), durable=False):
-        return  # not durable: after a crash of the machine no runner is left to be known
+        return True  # not durable: after a crash of the machine no runner is left to be known
     _reserve(folder)
     attempt = _Attempt(folder, order, env, start)
     outcome = attempt.carry_out()
     _conclude(folder, attempt.result(outcome))
     if order.get("engine"):
         revive.revive(order["engine"], env)
+    return outcome.cause == "exited" and attempt.is_plain()
 
 
 class _Attempt:
@@ -126,6 +132,10 @@ class _Attempt:
             self._tree.end(STRAY_GRACE_S)
             cause = "not-started" if self._started_at is None else "not-published"
             return Outcome(cause, f"the runner failed: {type(error).__name__}: {error}")
+
+    def is_plain(self) -> bool:
+        """Tell whether nothing of this process was changed for the attempt: no group entered, no environment held."""
+        return self._limits.kind == "none" and self._held is None
 
     def result(self, outcome: Outcome) -> dict[str, Any]:
         """Return the JSON of ``result.json``."""
@@ -196,7 +206,7 @@ class _Attempt:
         atomic.write_new(os.path.join(self._folder, "started.json"), atomic.encode({"at": self._started_at}))
         log = os.open(os.path.join(self._folder, "log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._limit()
-        raise_open_files()
+        limits.raise_open_files()
         gang = replicas.Gang(self._job, log, self._start)
         try:
             self._limits.enter()
@@ -288,19 +298,6 @@ class _Attempt:
             return reading.read(self._stop).decode("utf-8", "replace").strip()
         except OSError:
             return "the runner was told to end (SIGTERM)"
-
-
-def raise_open_files() -> None:
-    """Allow as many open files as we may: the customary 1024 are few for loaders of data with many workers."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == hard:
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):  # unlimited is more than the kernel gives
-        return
 
 
 def explain(error: Exception) -> str:

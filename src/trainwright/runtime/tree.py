@@ -177,6 +177,11 @@ def hold_signals() -> None:
     ignore_terminal()
 
 
+def release_signals() -> None:
+    """Let :data:`SIGNALS` do again what they do: TERM ends this process."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def ignore_terminal() -> None:
     """Ignore INT and HUP."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -138,6 +138,8 @@ class Warm:
         if obstacle:
             sys.stderr.write(f"not started warm: {obstacle}\n")
             return tree.spawn(argv, env, log)
+        _take_variables(env)
+        _take_numbers()
         pid = os.fork()
         if pid == 0:
             self._become(env, log)
@@ -159,7 +161,7 @@ class Warm:
         try:
             os.setsid()
             self._take_descriptors(log)
-            self._take_environment(env)
+            self._take_face(env)
             _take_state()
             tree.default_signals()
             code = _call(os.fsdecode(env[b"TW_ATTEMPT_DIR"]))
@@ -176,12 +178,10 @@ class Warm:
         for fd in _descriptors() - self._descriptors - {0, 1, 2}:
             os.close(fd)
 
-    def _take_environment(self, env: dict[bytes, bytes]) -> None:
-        """Replace the environment, also what others see of it: an attempt's processes are known by their mark."""
+    def _take_face(self, env: dict[bytes, bytes]) -> None:
+        """Show others the arguments and the environment of the attempt: its processes are known by their mark."""
         front = os.fsdecode(_places(env)[-1])
         sys.path[:] = [front if place == self._front else place for place in sys.path]
-        os.environ.clear()
-        os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in env.items()})
         begin, end, room, room_end = self._shown
         _show(begin, end, sys.executable.encode() + b"\0-m\0trainwright.runtime.call")
         _show(room, room_end, _mark(env))
@@ -261,6 +261,26 @@ def _stamp() -> dict[str, int]:
     return found
 
 
+def _take_variables(env: Mapping[bytes, bytes]) -> None:
+    """Have these variables and no others, in the runner already.
+
+    What a forked process need not do itself costs it no copies of the pages that it would write to. Most variables are
+    those of the runner's last attempt.
+    """
+    for name in [name for name in os.environb if name not in env]:
+        del os.environb[name]
+    for name, value in env.items():
+        if os.environb.get(name) != value:
+            os.environb[name] = value
+
+
+def _take_numbers() -> None:
+    """Begin NumPy's random numbers anew for the process about to be forked; Python does its own at each fork."""
+    numbers = sys.modules.get("numpy.random")
+    if numbers is not None:
+        numbers.seed()
+
+
 def _mark(env: Mapping[bytes, bytes]) -> bytes:
     return b"TW_ATTEMPT_DIR=" + env[b"TW_ATTEMPT_DIR"]
 
@@ -274,16 +294,13 @@ def _show(begin: int, end: int, text: bytes) -> None:
 
 
 def _take_state() -> None:
-    """Be as an interpreter that has just started: what it imports first, its arguments, its random numbers."""
+    """Be as an interpreter that has just started: what it imports first, its arguments."""
     import gc
 
     from trainwright.runtime import call
 
     sys.path.insert(0, os.getcwd())
     sys.argv = [os.path.splitext(str(call.__file__))[0] + ".py"]
-    numbers = sys.modules.get("numpy.random")  # the one of Python itself is seeded anew at each fork
-    if numbers is not None:
-        numbers.seed()
     gc.enable()
 
 

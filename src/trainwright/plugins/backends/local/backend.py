@@ -178,7 +178,7 @@ class LocalBackend:
         if runner is None:
             return self._await_runner(attempt, folder) if self._order(str(folder)) else None
         if tree.is_alive(runner):
-            self._watching.add(attempt, int(str(runner["pid"])))
+            self._watch(attempt, runner)
             return self._running(attempt, folder)
         self._watching.drop(attempt)
         # between our two looks it may have written its result and left
@@ -226,13 +226,16 @@ class LocalBackend:
         if not self._watching.has(attempt):
             runner = record.runner(self.folder(attempt))
             if runner is not None and tree.is_alive(runner):
-                self._watching.add(attempt, int(str(runner["pid"])))
+                self._watch(attempt, runner)
         return self._watching.has(attempt)
 
     def _running(self, attempt: AttemptId, folder: Path) -> Running:
         since = self._since(attempt, folder)
         saved_at = record.saved_at(folder)
         return Running(attempt, since, saved_at if saved_at is not None and saved_at >= since else None)
+
+    def _watch(self, attempt: AttemptId, runner: Mapping[str, Plain]) -> None:
+        self._watching.add(attempt, int(str(runner["pid"])), stays=bool(runner.get("stays")))
 
     def _since(self, attempt: AttemptId, folder: Path) -> datetime:
         """Return when the command of a running attempt began; looked up until it is known."""
@@ -244,11 +247,11 @@ class LocalBackend:
         return known
 
     def _start_warm(self, job: JobSpec, folder: str) -> bool:
-        """Have a runner forked by the warm interpreter that the job asks for; tell whether one was."""
-        pid = self._warm.runner(job, folder, self._front()) if job.warm else 0
-        if pid:
-            self._watching.add(job.attempt, pid)
-        return bool(pid)
+        """Have a runner of the warm interpreter that the job asks for take it; tell whether one did."""
+        connection = self._warm.runner(job, folder, self._front()) if job.warm else None
+        if connection is not None:
+            self._watching.adopt(job.attempt, connection)
+        return connection is not None
 
     def _adopt(self, pid: int) -> None:
         """Reap a process of ours that serves others when it ends."""
@@ -258,9 +261,9 @@ class LocalBackend:
         """Have a runner started, apart from this process: forked by the supervisor, or else a fresh interpreter."""
         library = self._build()
         socket = self._socket(library)
-        pid = 0 if socket is None else self._ask(socket, folder)
-        if pid:
-            self._watching.add(attempt, pid)
+        connection = None if socket is None else self._ask(socket, folder)
+        if connection is not None:
+            self._watching.adopt(attempt, connection)
             return
         self._reap()
         self._children[attempt] = pid = self._detached([library, "run", folder], f"{folder}/runner.log")
@@ -268,13 +271,13 @@ class LocalBackend:
         if socket is not None:
             self._launch(socket)
 
-    def _ask(self, socket: str, folder: str) -> int:
+    def _ask(self, socket: str, folder: str) -> int | None:
         """Ask the supervisor for a runner; when it is just coming up, that is worth as long as a start without it."""
-        pid = supervisor.request(socket, folder, self._environment)
-        while not pid and time.monotonic() - self._launched_at < _COMING_UP_S:
+        connection = supervisor.request(socket, folder, self._environment)
+        while connection is None and time.monotonic() - self._launched_at < _COMING_UP_S:
             time.sleep(_COMING_UP_S / 50)
-            pid = supervisor.request(socket, folder, self._environment)
-        return pid
+            connection = supervisor.request(socket, folder, self._environment)
+        return connection
 
     def warm_up(self) -> None:
         """Have a supervisor ready by the time of the first start; harmless when one serves already."""

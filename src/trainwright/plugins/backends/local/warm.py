@@ -38,11 +38,11 @@ class WarmStart:
         self._launch_after: dict[str, float] = {}
         self._silent_until: dict[str, float] = {}
 
-    def runner(self, job: JobSpec, folder: str, front: str) -> int:
-        """Have a runner forked by the warm interpreter that the job asks for; return its pid.
+    def runner(self, job: JobSpec, folder: str, front: str) -> int | None:
+        """Have a runner of the warm interpreter that the job asks for; return what ``supervisor.request`` does.
 
-        0 when the job asks for none, or none answers: then one is launched for the steps to come. A runner may have
-        been forked all the same, see ``supervisor.request``.
+        None when the job asks for none, or none answers: then one is launched for the steps to come. A runner may have
+        begun all the same.
 
         Args:
             job: to be run.
@@ -52,25 +52,25 @@ class WarmStart:
         sockets = self._settings.sockets
         env = self._environment(job, front) if sockets is not None and self._may(job) else None
         if sockets is None or env is None:
-            return 0
+            return None
         try:
             python = environment.find(b"python", env[b"PATH"])
         except FileNotFoundError:
-            return 0
+            return None
         name = warm.key(python, job.warm, env)
         socket = f"{sockets}/{warm.socket_name(name)}"
         now = time.monotonic()
         if self._silent_until.get(name, now) > now:
-            return 0
-        pid = supervisor.request(socket, folder, self._inherited)
-        if not pid and time.monotonic() - now > _LATE_S:
+            return None
+        connection = supervisor.request(socket, folder, self._inherited)
+        if connection is None and time.monotonic() - now > _LATE_S:
             self._silent_until[name] = now + _AGAIN_S
-        elif not pid and self._launch_after.get(name, now) <= now and self._is_room(sockets, socket):
+        elif connection is None and self._launch_after.get(name, now) <= now and self._is_room(sockets, socket):
             self._launch_after[name] = now + _AGAIN_S
             own = bundle.build(str(sockets), trainwright.__version__)
             words = (os.fsdecode(python), "-c", warm.BEGIN, own, "supervise", socket, ",".join(job.warm))
             self._started(start_apart(words, warm.surroundings(env), f"{socket.removesuffix('.sock')}.log"))
-        return pid
+        return connection
 
     def _may(self, job: JobSpec) -> bool:
         """Tell whether the job asks for modules that are allowed, and for no device or gang, which could not be forked.

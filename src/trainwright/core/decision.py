@@ -37,7 +37,7 @@ class Claim:
     """Hold these places for an attempt that waits.
 
     Attributes:
-        collects: until those end who are still there; False: until those are gone who were told to leave.
+        collects: a reservation: until those end who are there; False: until those are gone who were told to leave.
     """
 
     attempt: AttemptId

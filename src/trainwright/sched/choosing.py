@@ -20,13 +20,10 @@ from trainwright.sched.gathering import Gathering
 from trainwright.sched.room import Room
 from trainwright.sched.victims import Rights, Unit, Way, difference
 
-MOST_UNITS = 4096
-"""So many of the cheapest ways are looked at; a gang that needs more of them waits."""
-
-MOST_NODES = 64
+MOST_NODES = 16
 """So many nodes, those that look cheapest, are looked at one by one."""
 
-MOST_SETS = 128
+MOST_SETS = 64
 """So many sets are tried that are cheaper than the best that was found."""
 
 SHRINKS = (Way.SHRINK, Way.SHRINK_YOUNG)
@@ -39,7 +36,7 @@ class Choice:
         """Begin with the room that there is and that is coming; ``units`` in the order in which they are tried."""
         self._claimant, self._draft = claimant, draft
         self._rights = Rights(claimant, draft)
-        self._units = units[:MOST_UNITS]
+        self._units = units
         room = Room(draft.room.nodes)
         for leaving in draft.giving:
             room.give(leaving.shape, (place for place in leaving.standing.places if place.node in room))

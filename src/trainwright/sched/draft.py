@@ -48,6 +48,7 @@ class Draft:
         behind: strict queue → the reason for all in it to wait, once one of them does.
         no_room: shape → why it has no room; room only shrinks in a round: what did not fit once never does again.
         giving: who was told to leave, in this round too, each as one that holds nothing but what it gives back.
+        made_room: so many claimants got the room of others.
         in_vain: claimants that found nobody to tell, by all that matters to that.
         reservations: those of higher precedence first.
     """
@@ -67,6 +68,7 @@ class Draft:
     behind: dict[QueueName, Reason] = field(default_factory=dict)
     no_room: dict[Shape, Reason] = field(default_factory=dict)
     giving: list[Workload] = field(default_factory=list)
+    made_room: int = 0
     in_vain: set[Hashable] = field(default_factory=set)
     reservations: list[Reservation] = field(default_factory=list)
     ledger: Ledger = field(init=False)

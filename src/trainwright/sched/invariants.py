@@ -108,10 +108,13 @@ def _not_kept(snapshot: ClusterSnapshot, decided: Round) -> Iterator[str]:
     Room that is collected is not held against everybody: see ``sched.reserve``.
     """
     room = Room(snapshot.nodes)
-    leaving = {e.attempt for e in decided.evictions}
+    goes_on: dict[AttemptId, tuple[Assignment, ...]] = dict.fromkeys((e.attempt for e in decided.evictions), ())
+    goes_on |= {resize.attempt: resize.places for resize in decided.resizes}
     for held in snapshot.holding:
-        if held.standing.leaving or held.attempt in leaving:
+        if held.standing.leaving or held.attempt in goes_on:
             room.give(held.shape, tuple(p for p in held.standing.places if p.node in room))
+            stays = goes_on.get(held.attempt, held.standing.claim)
+            room.take(held.shape, tuple(p for p in stays if p.node in room))
     placed = {p.attempt: p.places for p in decided.placements}
     claimed = {c.attempt: c.places for c in decided.claims if c.attempt not in placed and not c.collects}
     for attempt, places in {**placed, **claimed}.items():

@@ -23,6 +23,7 @@ class Preempting:
             higher one spares it until then where others do.
         cool_down_s: who was told to leave does not start again earlier.
         most: times that one workload is told to leave within ``per_s``.
+        most_at_once: workloads that others make room for in one round; the next round goes on.
         patience_s: after its grace, how long a victim that does not leave keeps its beneficiary from looking elsewhere.
     """
 
@@ -30,6 +31,7 @@ class Preempting:
     cool_down_s: float = 60.0
     most: int = 4
     per_s: float = 86_400.0
+    most_at_once: int = 32
     patience_s: float = 60.0
 
 

@@ -17,6 +17,9 @@ from trainwright.sched.draft import Draft
 from trainwright.sched.room import Room
 from trainwright.sched.victims import Unit, Way, leaves_at, units_for, was_told
 
+MOST_IN_VAIN = 256
+"""So many kinds of claimants are looked at in one round for which nobody can be told to leave."""
+
 
 def make_room(workload: Workload, draft: Draft, lack: Reason) -> Reason | None:
     """Tell the cheapest sufficient set to leave when that lets ``workload`` start; return why it waits now.
@@ -24,7 +27,10 @@ def make_room(workload: Workload, draft: Draft, lack: Reason) -> Reason | None:
     None when it needs nothing but room that was held for somebody of a lower priority: then it has its place.
     """
     likes = _likes(workload, draft)
-    if likes in draft.in_vain:
+    if likes in draft.in_vain or len(draft.in_vain) >= MOST_IN_VAIN:
+        return lack
+    if draft.made_room >= draft.policy.preempting.most_at_once:
+        draft.wake(draft.now + timedelta(seconds=1))
         return lack
     units = units_for(workload, draft)
     best = Choice(workload, draft, units).best() if units else None
@@ -32,6 +38,7 @@ def make_room(workload: Workload, draft: Draft, lack: Reason) -> Reason | None:
         draft.in_vain.add(likes)
         return lack
     chosen, places = best
+    draft.made_room += 1
     for unit in chosen:
         _tell(unit, workload, draft)
     draft.let_go(workload)

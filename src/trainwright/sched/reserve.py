@@ -3,15 +3,15 @@
 The first of a queue that does not fit and has waited ``Reserving.after_s`` gets a reservation.
 
 * Where those who hold the room state their ends (``max_duration``), it has a time: the earliest at which the gang fits
-  when everybody is gone by the stated end. Until then the room is used by whoever ends before (EASY backfill). The
-  reservation is made anew in each round, and its time never moves back while ends are honoured.
-* Where they state none, it collects: it chooses the places that are likely to be free first and keeps them from round
-  to round as a claim. What gets free on them is given to nobody but what is killed within ``Reserving.fill_s``; once
-  nobody is left there but such, it has a time. So the gang starts no later than ``fill_s`` after the last of those has
-  ended who held its places when it got them. What could not be collected within ``Reserving.collect_s`` is let go, and
-  places are chosen anew.
+  when everybody is gone by the stated end. Until then the room is used by whoever ends before (EASY backfill). Its
+  time never moves back while ends are honoured, and it starts earlier wherever it fits.
+* Where they state none, it collects: it chooses the places that are likely to be free first. What gets free on them is
+  given to nobody but what is killed within ``Reserving.fill_s``; once nobody is left there but such, it has a time. So
+  the gang starts no later than ``fill_s`` after the last of those has ended who held its places when it got them.
 
-Work that does not touch the reserved room passes at once, and a higher priority is not bound by a reservation.
+The places are kept from round to round as a claim, so that nobody of its priority takes them, whatever the order of
+turns. What could not be had within ``Reserving.collect_s`` is let go, and places are chosen anew. Work that does not
+touch the reserved room passes at once, and a higher priority is not bound by a reservation.
 """
 
 from collections.abc import Iterable
@@ -68,8 +68,7 @@ def reserve(workload: Workload, draft: Draft) -> Reservation | None:
     made = _timed(workload, [end for end in ends if end.is_stated], draft) or _collecting(workload, ends, draft)
     if made is not None:
         draft.reservations.append(made)
-        if made.at is None:
-            draft.claims.append(Claim(workload.attempt, made.places, collects=True))
+        draft.claims.append(Claim(workload.attempt, made.places, collects=True))
     return made
 
 
@@ -248,7 +247,7 @@ def _once_free(
                 on.setdefault(place.node, []).append((end, place))
     for name in nodes:
         mine = {device for place in places if place.node == name for device in place.devices}
-        there = sorted(on.get(name, ()), key=lambda pair: not mine & set(pair[1].devices))
+        there = sorted(on.get(name, ()), key=lambda pair: (not mine & set(pair[1].devices), not pair[0].is_stated))
         for end, place in there:
             if left[name].is_over:
                 left[name] = give(left[name], end.gone.shape.pod_sets[place.pod_set].asked, place.devices)

@@ -75,13 +75,11 @@ def _start(workload: Workload, draft: Draft) -> Reason | None:
     places = None if shape in draft.no_room else find_places(shape, draft.room)
     if places is None:
         return _wait(workload, shape, draft)
-    refused = would_delay(workload, places, draft)
-    if refused is not None:
+    refused = draft.ledger.excess(workload, places) or would_delay(workload, places, draft)
+    if refused is not None and refused.code is ReasonCode.BEHIND_RESERVATION:
         beside = find_beside(shape, workload, draft)
-        if beside is None:
-            return refused
-        places, refused = beside, would_delay(workload, beside, draft)
-    refused = refused or draft.ledger.excess(workload, places)
+        if beside is not None:
+            places, refused = beside, draft.ledger.excess(workload, beside) or would_delay(workload, beside, draft)
     if refused is None:
         draft.place(workload, places)
     return refused

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from heapq import merge
+from itertools import islice
 
 from trainwright.core.ids import AttemptId
 from trainwright.core.queue import Queue, QueueName
@@ -20,6 +22,10 @@ from trainwright.core.records import Records
 from trainwright.core.workload import Assignment, Preemption, Workload
 from trainwright.sched.amounts import wanted_amounts
 from trainwright.sched.draft import Draft
+from trainwright.sched.policy import Policy
+
+MOST_UNITS = 1024
+"""So many of the cheapest ways are looked at; a gang that needs more of them waits."""
 
 CORES_A_GPU = 16
 """The work of so many cores weighs as much as that of a GPU when what is lost is compared."""
@@ -178,6 +184,8 @@ class Holders:
         self._holding: Records[AttemptId, Workload] = Records()
         self.groups: dict[tuple[QueueName, int], list[Workload]] = {}
         self.leaving: list[Workload] = []
+        self._units: dict[tuple[QueueName, int], list[Unit]] = {}
+        self._as_of: tuple[datetime, Policy] | None = None
 
     def as_of(self, holding: Records[AttemptId, Workload]) -> "Holders":
         """Return itself once it holds these and nobody else."""
@@ -187,7 +195,17 @@ class Holders:
             for one in holding:
                 if not one.standing.leaving and one.contract.preemption is not Preemption.NEVER:
                     self.groups.setdefault((one.queue, one.priority), []).append(one)
+            self._as_of = None
         return self
+
+    def units(self, group: tuple[QueueName, int], draft: Draft) -> list[Unit]:
+        """Return the ways to get room from one of a group, in the order in which they are tried."""
+        if self._as_of != (draft.now, draft.policy):
+            self._units, self._as_of = {}, (draft.now, draft.policy)
+        if group not in self._units:
+            found = [unit for one in self.groups[group] if _may_be_told(one, draft) for unit in _from_one(one, draft)]
+            self._units[group] = sorted(found, key=lambda unit: unit.precedence)
+        return self._units[group]
 
 
 def holders(draft: Draft) -> Holders:
@@ -196,17 +214,18 @@ def holders(draft: Draft) -> Holders:
 
 
 def units_for(claimant: Workload, draft: Draft) -> list[Unit]:
-    """Return every way to get room for it from a single workload, in the order in which they are tried."""
+    """Return the first ways to get room for it from a single workload, in the order in which they are tried."""
     rights = Rights(claimant, draft)
-    found = list(_claims(rights, draft))
+    known = holders(draft)
     told = {*(e.attempt for e in draft.evictions), *(r.attempt for r in draft.resizes)}
-    for (queue, priority), members in holders(draft).groups.items():
+    groups: list[Iterable[Unit]] = [_claims(rights, draft)]
+    for queue, priority in known.groups:
         rule = rights.against(queue, priority)
         if rule is not None:
-            for victim in members:
-                if victim.attempt not in told and _may_be_told(victim, draft):
-                    found += _from_one(victim, rule, draft)
-    return sorted(found, key=lambda unit: unit.precedence)
+            units = known.units((queue, priority), draft)
+            groups.append(units if rule is ReasonCode.PREEMPTED else [replace(unit, rule=rule) for unit in units])
+    merged = merge(*groups, key=lambda unit: unit.precedence)
+    return list(islice((unit for unit in merged if unit.workload.attempt not in told), MOST_UNITS))
 
 
 def _may_be_told(victim: Workload, draft: Draft) -> bool:
@@ -218,9 +237,9 @@ def _may_be_told(victim: Workload, draft: Draft) -> bool:
     return False
 
 
-def _from_one(victim: Workload, rule: ReasonCode, draft: Draft) -> Iterator[Unit]:
+def _from_one(victim: Workload, draft: Draft) -> Iterator[Unit]:
     """Yield the units of one that may be told to leave: fewer replicas where it is elastic, and all of it."""
-    standing, contract = victim.standing, victim.contract
+    standing, contract, rule = victim.standing, victim.contract, ReasonCode.PREEMPTED
     lost = lost_s(victim, draft.now)
     cost = (lost + contract.restart_cost_s) * weight(victim, standing.places)
     ran = seconds_between(standing.started_at, draft.now)
@@ -244,10 +263,11 @@ def surplus(victim: Workload) -> tuple[Assignment, ...]:
     return tuple(found)
 
 
-def _claims(rights: Rights, draft: Draft) -> Iterator[Unit]:
-    """Yield the room that is held for others whom the claimant could tell to leave if they were there already."""
+def _claims(rights: Rights, draft: Draft) -> list[Unit]:
+    """Return the room that is held for others whom the claimant could tell to leave if they were there already."""
+    found = []
     for claim in draft.claims:
-        if not claim.collects:
-            holder = draft.snapshot.pending[claim.attempt]
-            if rights.against(holder.queue, holder.priority) is ReasonCode.PREEMPTED:
-                yield Unit(holder, Way.CLAIM, claim.places, (), ReasonCode.PREEMPTED, 0.0, 0.0)
+        holder = draft.snapshot.pending[claim.attempt]
+        if not claim.collects and rights.against(holder.queue, holder.priority) is ReasonCode.PREEMPTED:
+            found.append(Unit(holder, Way.CLAIM, claim.places, (), ReasonCode.PREEMPTED, 0.0, 0.0))
+    return sorted(found, key=lambda unit: unit.precedence)

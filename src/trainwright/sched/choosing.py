@@ -53,12 +53,18 @@ class Choice:
         """
         if self._suffices():
             return self._with_places(())
-        found = [chosen for chosen in (self._cheapest_first(), self._node_by_node()) if chosen is not None]
-        if not found:
+        best = self._cheapest_first()
+        if best is None:
             return None
-        best = min(found, key=_trouble)
-        best = self._cheaper_than(best) or best
+        if not self._is_cheapest_of_all(best):
+            best = min((best, self._node_by_node() or best), key=_trouble)
+            best = self._cheaper_than(best) or best
         return self._with_places(self._no_more_than_needed(best))
+
+    def _is_cheapest_of_all(self, best: tuple[Unit, ...]) -> bool:
+        """Tell whether no set can be cheaper, because none of its members is."""
+        worst, cost = _trouble(best)
+        return all(unit.way > worst or unit.cost >= cost for unit in self._units)
 
     # sets
 

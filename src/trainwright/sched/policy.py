@@ -31,7 +31,7 @@ class Preempting:
     cool_down_s: float = 60.0
     most: int = 4
     per_s: float = 86_400.0
-    most_at_once: int = 32
+    most_at_once: int = 16
     patience_s: float = 60.0
 
 

@@ -164,7 +164,7 @@ class World:
 
 def world_of(
     *pending: Workload, nodes: tuple, holding: tuple[Workload, ...] = (), queues: tuple[Queue, ...] = ()
-) -> World:  # type: ignore[type-arg]
+) -> World:
     """A world at its beginning."""
     snapshot = cluster(*pending, nodes=nodes, holding=holding)
     return World(in_queues(replace(snapshot, holding=workloads_of(*snapshot.holding)), *queues))

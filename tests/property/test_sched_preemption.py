@@ -20,7 +20,7 @@ NODES = tuple(node(f"n{i}", cpu=16, cards_gi=(24,) * 4) for i in range(2))
 @st.composite
 def holders(draw: st.DrawFn) -> list[Workload]:
     """Work of one to three GPUs a replica on devices that are side by side."""
-    found = []
+    found: list[Workload] = []
     for machine in NODES:
         device = 0
         while device < 4:

@@ -12,10 +12,10 @@ from trainwright.core.workload import Workload
 FOUR = node("n1", cpu=16, cards_gi=(24,) * 4)
 
 
-def elastic(name: str, *devices: int, least: int = 1, count: int = 4, began: float = -7200, **more: object) -> Workload:
+def elastic(name: str, *devices: int, least: int = 1, count: int = 4, began: float = -7200, **more) -> Workload:
     """A gang of one GPU a replica that holds these."""
     standing = {key: more.pop(key) for key in ("saved_at",) if key in more}
-    work = gang(name, count, least=least, **more)  # type: ignore[arg-type]
+    work = gang(name, count, least=least, **more)
     return on(work, *(("n1", (device,)) for device in devices), began=began, **standing) if devices else work
 
 
@@ -52,7 +52,7 @@ def test_it_does_not_grow_while_somebody_waits_for_room() -> None:
     ("change", "grows"),
     [({}, True), ({"expected_s": 7500}, False), ({"most_s": 7300}, False), ({"restart_cost_s": 4000.0}, False)],
 )
-def test_it_grows_only_when_that_saves_more_than_the_restart_costs(change: dict[str, float], grows: bool) -> None:
+def test_it_grows_only_when_that_saves_more_than_the_restart_costs(change: dict, grows: bool) -> None:
     world = world_of(nodes=(FOUR,), holding=(elastic("e", 0, saved_at=at(-60), **change),))
     assert bool(world.tick().resizes) == grows
 

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,17 +15,17 @@ from trainwright.sched.round import schedule
 
 FOUR = node("n1", cpu=16, cards_gi=(24,) * 4)
 ONE_EACH = tuple(node(f"n{i}", cards_gi=(24,)) for i in range(4))
-OLD = {"began": -7200}
+OLD: dict[str, Any] = {"began": -7200}
 
 
 def told(decided: Round) -> set[str]:
     return {str(e.attempt) for e in decided.evictions}
 
 
-def low(name: str, *devices: int, **more: object) -> Workload:
+def low(name: str, *devices: int, **more) -> Workload:
     """Work of priority 0 on n1 that has run two hours."""
     standing = {key: more.pop(key) for key in ("began", "saved_at", "preempted_at") if key in more}
-    return on(gang(name, 1, len(devices), **more), ("n1", devices), **{**OLD, **standing})  # type: ignore[arg-type]
+    return on(gang(name, 1, len(devices), **more), ("n1", devices), **(OLD | standing))
 
 
 def decide(*holding: Workload, claimant: Workload | None = None, policy: Policy = DEFAULT_POLICY) -> Round:

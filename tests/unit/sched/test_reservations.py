@@ -13,12 +13,12 @@ EIGHT = node("n1", cpu=32, cards_gi=(24,) * 8)
 TWO = (node("n1", cpu=8, cards_gi=(24,) * 2), node("n2", cpu=8, cards_gi=(24,) * 2))
 
 
-def busy(ends: float | None, *devices: int, name: str = "busy", on_node: str = "n1", **more: object) -> Workload:
+def busy(ends: float | None, *devices: int, name: str = "busy", on_node: str = "n1", **more) -> Workload:
     """Work on some devices that is killed at a stated time."""
     return on(gang(name, 1, len(devices), most_s=ends, **more), (on_node, devices))
 
 
-def waits_since(name: str, count: int, gpus: float, **more: object) -> Workload:
+def waits_since(name: str, count: int, gpus: float, **more) -> Workload:
     return gang(name, count, gpus, queued=-1000, **more)
 
 

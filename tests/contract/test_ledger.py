@@ -126,6 +126,16 @@ def test_a_gang_holds_room_on_each_of_its_nodes(tmp_path: Path) -> None:
     assert [node.foreign for node in other.nodes()] == [(), ()]
 
 
+def test_pretended_books_leave_the_machines_own_open_to_other_users(tmp_path: Path) -> None:
+    job = gpu_job("train")
+    one = project(tmp_path, "one")
+    one.start(job)
+    (one.folder(job.attempt) / "go").touch()
+    await_end(one, job.attempt)
+    (books,) = (tmp_path / "ledger").iterdir()
+    assert [path.stat().st_mode & 0o7777 for path in (tmp_path / "ledger", books)] == [0o1777] * 2
+
+
 def test_only_those_who_pretend_the_same_share_it(tmp_path: Path) -> None:
     one, other = project(tmp_path, "one"), project(tmp_path, "other", TWO, "others.yaml")
     job = gpu_job("train")

@@ -75,8 +75,8 @@ def _rows(node: "NodeUse") -> list[tuple[str, ...]]:
 
     name = node.name if node.ready else f"{node.name} (not ready)"
     own = (
-        f"{show_milli(node.free.cpu_milli)}/{show_milli(node.total.cpu_milli)}",
-        f"{show_bytes(node.free.memory_bytes)}/{show_bytes(node.total.memory_bytes)}",
+        _of(show_milli(node.free.cpu_milli), show_milli(node.total.cpu_milli)),
+        _of(show_bytes(node.free.memory_bytes), show_bytes(node.total.memory_bytes)),
     )
     foreign = tuple(f"{label} (elsewhere)" for label in node.foreign)
     if not node.devices:
@@ -89,9 +89,14 @@ def _rows(node: "NodeUse") -> list[tuple[str, ...]]:
             [_share(share.label, share.milli) for share in device.shares] + ([*others] if position == 0 else [])
         )
         head = (name, node.pool, *own) if position == 0 else ("", "", "", "")
-        vram = f"{show_bytes(device.free_vram_bytes)}/{show_bytes(device.vram_bytes)}"
+        vram = _of(show_bytes(device.free_vram_bytes), show_bytes(device.vram_bytes))
         rows.append((*head, str(device.index), device.model, bar(device), show_milli(device.free_milli), vram, held))
     return rows
+
+
+def _of(free: str, total: str) -> str:
+    """Return what is free of how much; one figure when all of it is."""
+    return total if free == total else f"{free}/{total}"
 
 
 def _share(label: str, milli: int) -> str:

@@ -33,7 +33,9 @@ STATE_STYLE = {
 ENDLESS = 100_000
 """Columns of what is no terminal."""
 
-_WHOLE = frozenset({"#", "run", "state", "step", "started", "took", "digest", "files", "size", "tries"})
+_WHOLE = frozenset(
+    {"#", "run", "state", "step", "started", "took", "digest", "files", "size", "tries", "used", "cpu", "vram"}
+)
 """Columns that are never made narrower; the others wrap between words, or are cut."""
 
 _GAP = 2

@@ -20,6 +20,9 @@ from trainwright.core.resources import Resources
 from trainwright.core.workload import Assignment
 from trainwright.runtime import atomic, reading, tree
 
+PRETENDED = "pretended-"
+"""Beginning of the folder, in that of the machine, of those who pretend the same nodes."""
+
 _STARTING_S = 30.0
 """How long a lease counts before its runner has appeared."""
 
@@ -173,6 +176,8 @@ def is_living(lease: Lease) -> bool:
 
 def _make_shared(folder: Path) -> None:
     if not folder.is_dir():
+        if folder.name.startswith(PRETENDED):
+            _make_shared(folder.parent)  # others make folders of their own there
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(PermissionError):
             folder.chmod(0o1777)

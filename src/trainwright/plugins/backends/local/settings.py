@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from trainwright.plugins.backends.local.inventory import Inventory
+from trainwright.plugins.backends.local.ledger import PRETENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class LocalSettings:
         """Return the folder of the ledger for these nodes: those who pretend the same share what they pretend."""
         if self.ledger is None or self.inventory is None:
             return self.ledger
-        return self.ledger / f"pretended-{sha256(self.inventory.path.encode()).hexdigest()[:16]}"
+        return self.ledger / f"{PRETENDED}{sha256(self.inventory.path.encode()).hexdigest()[:16]}"
 
     def variables(self) -> dict[str, str]:
         """Return the variables with which an engine of this very place is started; it finds the inventory there."""

@@ -98,7 +98,7 @@ def main() -> None:
         run_mortal(folder, env)
         return False
 
-    runner.run = run  # type: ignore[assignment]
+    runner.run = run
     if VERB == "supervise":
         who, _, at = plan()
         points = Points(FOLDER, "supervisor", at=at if who == "supervisor" else 0, once=PLAN)

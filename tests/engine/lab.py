@@ -91,6 +91,11 @@ class MortalBackend(FakeBackend):
         super().stop(attempt, why)
         self.death.here(f"after stop {attempt}")
 
+    def preempt(self, attempt: AttemptId, why: str, grace_s: float) -> None:
+        self.death.here(f"before preempt {attempt}")
+        super().preempt(attempt, why, grace_s)
+        self.death.here(f"after preempt {attempt}")
+
     def observe(self, attempt: AttemptId) -> Observation:
         if attempt in self.broken:
             raise self.broken[attempt]

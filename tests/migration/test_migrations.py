@@ -9,8 +9,10 @@ from alembic import command
 
 from build import NOW, database
 from trainwright.core.errors import BackendError
+from trainwright.core.workload import Assignment
 from trainwright.store import migrate, upgrade
 from trainwright.store.database import connect
+from trainwright.store.rows import attempt_of
 
 Shape = dict[str, object]
 
@@ -126,3 +128,24 @@ def test_a_project_is_entered_once(tmp_path: Path) -> None:
     with opened.reading() as rows:
         assert [row["name"] for row in rows.all("SELECT name FROM project ORDER BY name")] == ["p", "q"]
     opened.close()
+
+
+def test_attempts_from_before_keep_their_devices_on_the_first_node(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    connect(path).close()
+    command.upgrade(upgrade.config(path), "0010")
+    with closing(connect(path)) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        for number, state, devices, started in ((1, "succeeded", "[1,3]", "2026-01-01T00:00:00+00:00"),
+                                                (2, "starting", "[]", None), (3, "queued", "[]", None)):  # fmt: skip
+            db.execute(
+                "INSERT INTO attempt (id, run_id, step, number, state, token, queued_at, devices, params, started_at)"
+                " VALUES (?, 'r', 'a', ?, ?, 't', '2026-01-01T00:00:00+00:00', ?, '{}', ?)",
+                (f"r/a/{number}", number, state, devices, started),
+            )
+    command.upgrade(upgrade.config(path), "head")
+    with closing(connect(path)) as db:
+        found = [attempt_of(row, {}, 0) for row in db.execute("SELECT * FROM attempt ORDER BY number")]
+    assert [a.places for a in found] == [(Assignment("", (1, 3)),), (Assignment(""),), ()]
+    assert found[0].devices == (1, 3)
+    assert found[0].placed_at == found[0].started_at

@@ -8,6 +8,7 @@ from trainwright.core.artifact import Content, Evidence, GateResult, Input, Outp
 from trainwright.core.cache import CacheEntry
 from trainwright.core.ids import AttemptId, Digest, RunId, StepName
 from trainwright.core.run import Attempt, Run, RunView, StepRun
+from trainwright.core.scalar import Plain
 
 
 class Act(StrEnum):
@@ -15,6 +16,7 @@ class Act(StrEnum):
 
     START = "start"
     STOP = "stop"
+    PREEMPT = "preempt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,20 @@ class Instruction:
     act: Act
     attempt: AttemptId
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the scheduler did to whom, for the audit trail.
+
+    Attributes:
+        action: ``attempt.preempted``, ``attempt.resized``, ``attempt.claim``.
+        details: rule, beneficiary, what is lost.
+    """
+
+    action: str
+    subject: str
+    details: Mapping[str, Plain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,7 @@ class Changes:
         attempts: new and changed ones.
         inputs: of new attempts.
         entries: to remember; each comes with the end of its step.
+        notes: for the audit trail; each comes with a change of its attempt.
     """
 
     run: Run | None = None
@@ -71,6 +88,7 @@ class Changes:
     models: tuple[RegisterModel, ...] = ()
     instructions: tuple[Instruction, ...] = ()
     entries: tuple[CacheEntry, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __bool__(self) -> bool:
         return any((self.run, self.steps, self.attempts, self.outputs, self.models, self.instructions))
@@ -88,6 +106,7 @@ class Changes:
             models=(*self.models, *later.models),
             instructions=(*self.instructions, *later.instructions),
             entries=(*self.entries, *later.entries),
+            notes=(*self.notes, *later.notes),
         )
 
 

@@ -179,6 +179,8 @@ CODES: Mapping[str, str] = {
     "TW5601": "another dataset version has the tag",
     "TW5701": "another process releases to this target",
     "TW5801": "unfinished work of the project is on other nodes than those asked for",
+    "TW5811": "the run is over: nothing of it waits",
+    "TW5812": "a queue has no place among others",
     "TW6101": "content cannot be stored or read",
     "TW6102": "the content store cannot be cleaned or mended",
     "TW6103": "the folders of the attempts cannot be mended",

@@ -65,8 +65,8 @@ class Refusal:
     reason: Reason
 
 
-Decision: TypeAlias = Placement | Refusal
-"""What a run is told about an attempt of its own that waits."""
+Decision: TypeAlias = Placement | Refusal | Claim | Eviction | Resize
+"""What a run is told about an attempt of its own; a claim of no places gives up the one before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,3 +74,32 @@ class Cohort:
 
     name: str
     extra: Amounts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWord:
+    """What a person said about something that waits.
+
+    Attributes:
+        subject: ``runs/RUN``, ``runs/RUN/STEP`` or ``queues/QUEUE``.
+        held_by: who keeps it from starting; empty = nobody.
+        rank: of a run or step within its queue: lower goes first among equal priorities.
+    """
+
+    subject: str
+    held_by: str = ""
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Room that an attempt had held when it ended, for the fair share and the budget of its queue.
+
+    Attributes:
+        share_s: dominant share of the cluster · seconds.
+        cost: in the currency of the pools.
+    """
+
+    queue: QueueName
+    share_s: float
+    cost: float

@@ -13,6 +13,7 @@ from trainwright.core.records import Records
 from trainwright.core.reproduction import Reproduced
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
+from trainwright.core.workload import Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Attempt:
     Attributes:
         token: proves that a result belongs to this submission.
         not_before: when a repetition may start; None = at once.
-        devices: GPUs it holds or held.
+        places: of its replicas, that it holds or held.
         reason: why it waits, or how it ended.
         exit_code: of the command; None when it ended by a signal or never ran.
         signal: that ended the command; None otherwise.
@@ -48,6 +49,12 @@ class Attempt:
         ooms: attempts at its step before it that ran out of memory; they decide how much it has. Not stored: counted.
         key: of what it makes: equal key, equal result; None until it is known, and where nobody asks.
         reuse: why it was answered from memory, or was not; None where nobody asked.
+        placed_at: when it was given its places; None before.
+        claim: places that are held for it until others have left them; while it is leaving itself, for its successor.
+        claimed_at: since when.
+        told_at: when it was told to leave; None when it was not.
+        served_s: seconds that attempts before it held their places.
+        preempted_at: when attempts before it, and this one, were told to leave, oldest first.
     """
 
     id: AttemptId
@@ -58,7 +65,7 @@ class Attempt:
     token: str
     queued_at: datetime
     not_before: datetime | None = None
-    devices: tuple[int, ...] = ()
+    places: tuple[Assignment, ...] = ()
     reason: Reason | None = None
     exit_class: ExitClass | None = None
     exit_code: int | None = None
@@ -70,6 +77,17 @@ class Attempt:
     ooms: int = 0
     key: Digest | None = None
     reuse: Reason | None = None
+    placed_at: datetime | None = None
+    claim: tuple[Assignment, ...] = ()
+    served_s: float = 0.0
+    preempted_at: tuple[datetime, ...] = ()
+    claimed_at: datetime | None = None
+    told_at: datetime | None = None
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """Return the GPUs of its first place, on that place's node."""
+        return self.places[0].devices if self.places else ()
 
     @property
     def origin(self) -> AttemptId | None:

@@ -7,6 +7,7 @@ MARKS: Mapping[str, str] = {
     "succeeded": "✓",
     "cached": "=",
     "running": "▶",
+    "preempting": "↩",
     "queued": "…",
     "failed": "✗",
     "cancelled": "■",
@@ -40,6 +41,7 @@ class StepState(StrEnum):
     PENDING = "pending"  # waits for steps before it
     QUEUED = "queued"  # has all it needs but room
     RUNNING = "running"
+    PREEMPTING = "preempting"  # gives its room to another, and will go on later
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -57,7 +59,7 @@ class StepState(StrEnum):
         return self is StepState.SUCCEEDED or self is StepState.CACHED
 
 
-_UNFINISHED_STEP_STATES = frozenset({StepState.PENDING, StepState.QUEUED, StepState.RUNNING})
+_UNFINISHED_STEP_STATES = frozenset({StepState.PENDING, StepState.QUEUED, StepState.RUNNING, StepState.PREEMPTING})
 
 
 class AttemptState(StrEnum):
@@ -66,11 +68,13 @@ class AttemptState(StrEnum):
     QUEUED = "queued"
     STARTING = "starting"  # has a place; the instruction to start it is in the outbox
     RUNNING = "running"
+    PREEMPTING = "preempting"  # told to save its work and give its room back, not gone yet
     STOPPING = "stopping"  # told to end, not gone yet
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
     LOST = "lost"  # its runner died without a result
+    PREEMPTED = "preempted"  # gave its room back; the next attempt goes on
 
     @property
     def is_final(self) -> bool:
@@ -80,15 +84,18 @@ class AttemptState(StrEnum):
     @property
     def holds_room(self) -> bool:
         """Tell whether it holds cpu, memory and devices."""
-        return self in _HOLDING
+        return self in HOLDING_ATTEMPT_STATES
 
 
 FINAL_ATTEMPT_STATES = frozenset(
-    {AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED, AttemptState.LOST}
+    {AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED, AttemptState.LOST, AttemptState.PREEMPTED}
 )
 
 
-_HOLDING = frozenset({AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING})
+HOLDING_ATTEMPT_STATES = (
+    AttemptState.STARTING, AttemptState.RUNNING, AttemptState.PREEMPTING, AttemptState.STOPPING,
+)  # fmt: skip
+"""States in which an attempt holds cpu, memory and devices."""
 
 
 class ExitClass(StrEnum):
@@ -103,6 +110,7 @@ class ExitClass(StrEnum):
     TIMEOUT = "timeout"
     STOPPED = "stopped"  # somebody asked
     LOST = "lost"
+    PREEMPTED = "preempted"  # told to give its room back
     INFRASTRUCTURE = "infrastructure"  # could not be started, or outputs not published
     SKIPPED = "skipped"  # ended with the code by which the step says that it has nothing to do
     OUTPUT = "output"  # ended well without an output it had promised, or with a wrong one

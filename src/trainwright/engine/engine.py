@@ -9,30 +9,27 @@ from datetime import datetime
 
 from trainwright.core.changes import Act, Changes, Instruction, applied
 from trainwright.core.clock import Clock
-from trainwright.core.decision import Decision
 from trainwright.core.errors import BackendError, Problem, TransientBackendError
 from trainwright.core.ids import Digest, ProjectName, RunId, StepName
 from trainwright.core.job import CodeTree
-from trainwright.core.node import Node
-from trainwright.core.run import Attempt, Run, RunView
+from trainwright.core.run import Attempt, RunView
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, StepState
-from trainwright.core.workload import Workload
 from trainwright.engine.held import Held, live_of
 from trainwright.engine.lists import read_list
 from trainwright.engine.memory import Ground, Memory
-from trainwright.engine.placing import Known, place, run_of, still_fits, workload
+from trainwright.engine.placing import run_of
 from trainwright.engine.production import with_registry
+from trainwright.engine.rounds import Decided, Rounds
 from trainwright.engine.unfinished import Unfinished
 from trainwright.lifecycle.advance import Happening, advance
-from trainwright.lifecycle.job import build_job
+from trainwright.lifecycle.job import build_job, grace_s
 from trainwright.lifecycle.reuse import Reused
 from trainwright.lifecycle.turn import Chance
 from trainwright.plan.cachekey import environment_parts
-from trainwright.plan.plan import Plan
-from trainwright.ports.backend import Backend, Ended
+from trainwright.ports.backend import Backend, Ended, Running
 from trainwright.store import journal, runs
-from trainwright.store.database import Database, Rows, Stale
+from trainwright.store.database import Database, Stale
 
 LOG = logging.getLogger(__name__)
 
@@ -77,10 +74,8 @@ class Engine:
         self._world = world
         self._held: dict[RunId, Held] = {}
         self._late: list[Ended] = []  # ends that the engine itself concluded while acting
-        self._nodes: tuple[Node, ...] = ()  # as the last scheduling round saw them
-        self._known: Known = {}
+        self._rounds = Rounds(world.database, world.backend, world.project, world.chance, world.memory)
         self._unfinished = Unfinished(world.database, world.project)
-        self._placed_at: tuple[int, int] | None = None  # the stamp of what the last placements stand on
         self.trouble: Trouble | None = None
         self._again = False  # whether the next turn has something to do at once
 
@@ -108,15 +103,15 @@ class Engine:
         for run_id in claimed:
             with self._apart(run_id):
                 happened[run_id] = self._decide(run_id, [h for h in late if run_of(h.attempt) == run_id], now)
-        placed = self._place(happened, now)
+        decided = self._rounds.decide(self._held, happened, self._unfinished.heads(), now)
         changed = False
-        for run_id, changes in happened.items():
+        for run_id in self._rounds.in_order(decided, happened):
             with self._apart(run_id):
-                changed |= self._commit(run_id, changes, placed.get(run_id, Changes()), now)
+                changed |= self._commit(run_id, happened[run_id], decided.get(run_id, Decided()), now)
         for run_id in claimed:
             with self._apart(run_id):
                 self._perform(run_id)
-        self._again = self._again or bool(self._late)
+        self._again = self._again or self._rounds.again or bool(self._late)
         return changed or bool(self._late)
 
     def wait(self, seconds: float = LONGEST_WAIT_S) -> None:
@@ -132,6 +127,8 @@ class Engine:
         due = [
             (a.not_before - now).total_seconds() for a in attempts if a.not_before is not None and a.not_before > now
         ]
+        if self._rounds.wake_at is not None:
+            due.append((self._rounds.wake_at - now).total_seconds())
         limit = max(0.0, min([seconds, *due]))
         if live:
             self._world.backend.wait(live, limit)
@@ -254,7 +251,11 @@ class Engine:
         for attempt in held.live.values():
             if not attempt.state.holds_room:
                 continue
-            seen = self._world.backend.observe(attempt.id) or self._unheard(held, attempt)
+            seen = self._world.backend.observe(attempt.id)
+            if isinstance(seen, Running) and seen.saved_at is not None:
+                self._rounds.saved[attempt.id] = seen.saved_at
+            if not isinstance(seen, Ended):
+                seen = self._node_lost(attempt) or seen or self._unheard(held, attempt)
             if seen is not None and (isinstance(seen, Ended) or attempt.state is not AttemptState.RUNNING):
                 yield seen
 
@@ -262,75 +263,42 @@ class Engine:
         """Conclude what it means that the backend has never heard of an attempt."""
         if any(item.instruction.attempt == attempt.id for item in held.open):
             return None  # the instruction that starts or stops it is still to be carried out
-        cause = "stopped" if attempt.state is AttemptState.STOPPING else "lost"
+        cause = "stopped" if attempt.state in {AttemptState.STOPPING, AttemptState.PREEMPTING} else "lost"
         return Ended(attempt.id, attempt.token, cause, self._world.clock.now())
 
-    def _place(self, happened: dict[RunId, Changes], now: datetime) -> dict[RunId, Changes]:
-        """Return what the scheduler's word on every attempt that waits for room changes, on top of ``happened``."""
-        live = {run_id: self._held[run_id].with_changes(changes) for run_id, changes in happened.items()}
-        if not any(a.state is AttemptState.QUEUED for attempts in live.values() for a in attempts):
-            return {}
-        views = {run_id: applied(self._held[run_id].view, changes) for run_id, changes in happened.items()}
-        freed = {a.id for changes in happened.values() for a in changes.attempts if not a.state.holds_room}
-        self._nodes = self._world.backend.nodes()
-        with self._world.database.reading() as rows:
-            # of several runs one may be given the room of what ended in another, and that is committed apart
-            self._placed_at = self._world.database.stamp() if len(happened) == 1 else None
-            pairs = runs.holding(rows, self._world.project)
-            holding = [w for w in self._workloads(rows, pairs) if w.attempt not in freed]
-        words: dict[RunId, list[Decision]] = {}
-        if self._world.memory is not None:
-            words = self._world.memory.hold_back(live, [attempt for attempt, _ in pairs], now)
-            self._again |= bool(freed and any(words.values()))  # what they wait for may have ended this very turn
-        waiting = {run_id: (self._held[run_id].ground.plan, views[run_id], live[run_id]) for run_id in happened}
-        placed_words, room_for_all = place(waiting, self._nodes, holding, now, self._known)
-        for run_id, decisions in placed_words.items():
-            words.setdefault(run_id, []).extend(decisions)
-        placed = {
-            run_id: advance(
-                self._held[run_id].ground.plan, views[run_id], said, now, self._world.chance(), everything=False
-            )
-            for run_id, said in words.items()
-        }
-        # members that their group let follow on those that were placed: there may be room for them too
-        more = any(a.state is AttemptState.QUEUED for changes in placed.values() for a in changes.attempts)
-        self._again |= room_for_all and more
-        return placed
-
-    def _holding(self, rows: Rows) -> tuple[Workload, ...]:
-        return self._workloads(rows, runs.holding(rows, self._world.project))
-
-    def _workloads(self, rows: Rows, pairs: Iterable[tuple[Attempt, Run]]) -> tuple[Workload, ...]:
-        found: list[Workload] = []
-        plans: dict[RunId, Plan] = {run_id: held.ground.plan for run_id, held in self._held.items()}
-        for attempt, run in pairs:
-            if run.id not in plans:
-                plans[run.id] = runs.plan(rows, run.project, run.plan_digest)
-            found.append(workload(attempt, plans[run.id], run, self._nodes[0].name))
-        return tuple(found)
+    def _node_lost(self, attempt: Attempt) -> Ended | None:
+        """Conclude what it means that a node of an attempt is there no more."""
+        now = self._world.clock.now()
+        self._rounds.look(now)
+        node = self._rounds.lost_node(attempt)
+        return None if node is None else Ended(attempt.id, attempt.token, "node-lost", now, message=node)
 
     # apply
 
-    def _commit(self, run_id: RunId, happened: Changes, placed: Changes, now: datetime) -> bool:
+    def _commit(self, run_id: RunId, happened: Changes, decided: Decided, now: datetime) -> bool:
         """Write what was decided in one guarded transaction; tell whether anything was written.
 
         What happened is written also when there is no room any more for what was to follow: two runs that each wait
         for the room of the other's ended attempt would else wait for ever.
         """
         held = self._held[run_id]
-        if not (happened or placed or held.done):
+        if not (happened or decided.changes or held.done):
             return False
+        database = self._world.database
         try:
-            with self._world.database.writing() as rows:
-                fits = self._may_start(rows, held, happened, placed)
-                changes = happened.then(placed) if fits else happened
+            with database.writing() as rows:
+                before = database.stamp()
+                changes = happened.then(self._rounds.confirmed(rows, held, happened, decided, now))
                 journal.mark_done(rows, held.done, now)
                 written = runs.apply(rows, held.view.run, changes, now, self._world.owner) if changes else None
+                self._rounds.account(rows, held, changes, now)
+                after = database.stamp()
         except Stale as stale:
             LOG.info("decision dropped as stale", extra={"run": run_id, "cause": str(stale)})
             del self._held[run_id]
             self._again = True
             return False
+        self._rounds.wrote(held, before, after)
         held.done = []
         if written is None:
             return False
@@ -340,18 +308,6 @@ class Engine:
         held.view = replace(applied(held.view, changes), run=run)
         held.rested = True
         return True
-
-    def _may_start(self, rows: Rows, held: Held, happened: Changes, placed: Changes) -> bool:
-        """Hold what is to start against what is committed by now: its room, and that nobody else makes or made it."""
-        started = {i.attempt for i in placed.instructions if i.act is Act.START}
-        memory = self._world.memory
-        if memory and started and not memory.lets_start(rows, [a for a in placed.attempts if a.id in started]):
-            self._again = True
-            return False
-        if self._world.database.stamp() == self._placed_at:
-            return True
-        holding = lambda: self._holding(rows)  # noqa: E731
-        return still_fits(held.ground.plan, held.view, happened, placed, self._nodes, holding)
 
     # act
 
@@ -375,8 +331,10 @@ class Engine:
         if attempt is None:
             return False  # decided by another engine, which has taken the run over
         try:
-            if instruction.act is Act.STOP and not attempt.state.is_final:
+            if instruction.act is Act.STOP and (not attempt.state.is_final or attempt.state is AttemptState.LOST):
                 self._world.backend.stop(attempt.id, instruction.why)
+            elif instruction.act is Act.PREEMPT and attempt.state is AttemptState.PREEMPTING:
+                self._preempt(attempt, instruction.why, grace_s(held.ground.plan, attempt))
             elif attempt.state in {AttemptState.STARTING, AttemptState.RUNNING}:
                 self._world.backend.start(build_job(held.ground.plan, held.view, attempt, held.ground.code))
         except BackendError as error:
@@ -391,6 +349,14 @@ class Engine:
                 self._conclude(attempt, f"{type(error).__name__}: {error}\n{detail}")
             return False
         return True
+
+    def _preempt(self, attempt: Attempt, why: str, seconds: float) -> None:
+        """Give notice, where the backend can; elsewhere the attempt is told to end."""
+        give_notice = getattr(self._world.backend, "preempt", None)
+        if give_notice is None:
+            self._world.backend.stop(attempt.id, why)
+        else:
+            give_notice(attempt.id, why, seconds)
 
     def _conclude(self, attempt: Attempt, message: str) -> None:
         now = self._world.clock.now()

@@ -11,19 +11,27 @@ from signal import Signals
 
 from trainwright.core.artifact import Output
 from trainwright.core.changes import Act, Changes, Instruction
-from trainwright.core.decision import Decision, Placement, Refusal
+from trainwright.core.decision import Claim, Decision, Eviction, Placement, Refusal, Resize
 from trainwright.core.ids import StepName, attempt_id
 from trainwright.core.quantity import show_bytes, show_duration
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, RunView, StepRun
 from trainwright.core.scalar import Plain
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
-from trainwright.lifecycle.attempt import TRANSITIONS, Event, classify, event_of, reason_code, signal_of
+from trainwright.lifecycle.attempt import TRANSITIONS, Event, as_told, classify, event_of, reason_code, signal_of
 from trainwright.lifecycle.facts import hold, params_of
 from trainwright.lifecycle.gates import facts_of, failed_gate, judge_checks, not_a_number, owed
 from trainwright.lifecycle.groups import ListRead, begin_group, follow_group, stopped, take_list
 from trainwright.lifecycle.inputs import inputs_of
 from trainwright.lifecycle.join import obstacle
+from trainwright.lifecycle.leaving import (
+    counted_ends,
+    end_reason,
+    inherited,
+    is_free,
+    starts_again_at,
+    take_told,
+)
 from trainwright.lifecycle.registration import register
 from trainwright.lifecycle.retry import repeat_at, resources_of
 from trainwright.lifecycle.reuse import Missed, Reused, take_answer, with_way_out
@@ -89,12 +97,16 @@ def _take_in(turn: Turn, happening: Happening) -> None:
         case Ended():
             _end(turn, attempt, happening)
         case Placement(places=places):
-            if _feed(turn, attempt, Event.PLACED, devices=places[0].devices, reason=None):
+            if _feed(
+                turn, attempt, Event.PLACED, places=places, placed_at=turn.now, claim=(), claimed_at=None, reason=None
+            ):
                 turn.instructions.append(Instruction(Act.START, attempt.id))
         case Reused() | Missed():
             take_answer(turn, attempt, happening)
         case Refusal(reason=reason):
             _refuse(turn, attempt, reason)
+        case Eviction() | Resize() | Claim():
+            take_told(turn, attempt, happening)
 
 
 def _refuse(turn: Turn, attempt: Attempt, reason: Reason) -> None:
@@ -121,7 +133,7 @@ def _end(turn: Turn, attempt: Attempt, ended: Ended) -> None:
     if ended.cause != "lost" and ended.token != attempt.token:
         return  # a result of a submission that lost its lease
     planned = turn.plan.step(attempt.step)
-    exit_class = _class_of(planned, ended)
+    exit_class = as_told(attempt.state, _class_of(planned, ended))
     if exit_class is ExitClass.OUTPUT:
         ended = _without(planned, ended)
     number = signal_of(ended)
@@ -133,6 +145,7 @@ def _end(turn: Turn, attempt: Attempt, ended: Ended) -> None:
         "memory": show_bytes(resources_of(planned, attempt.ooms).memory_bytes),
         "timeout": show_duration(planned.timeout_s or 0.0),
         "actor": turn.run.stop_asked_by or "somebody",
+        "node": ended.message,
     }
     moved = _feed(
         turn,
@@ -145,8 +158,10 @@ def _end(turn: Turn, attempt: Attempt, ended: Ended) -> None:
         finished_at=ended.finished_at,
         metrics=ended.metrics,
         params=ended.params,
-        reason=Reason(reason_code(ended, exit_class), evidence),
+        reason=end_reason(attempt, exit_class, Reason(reason_code(ended, exit_class), evidence)),
     )
+    if moved and ended.cause == "node-lost":  # should the node come back, nobody wants what it still does
+        turn.instructions.append(Instruction(Act.STOP, attempt.id, "its node was lost"))
     if moved and exit_class is ExitClass.OK:
         for name, content in sorted(ended.outputs.items()):
             if name in planned.outputs:
@@ -273,6 +288,7 @@ def _new_attempt(turn: Turn, planned: PlannedStep, step: StepRun, at: datetime, 
         not_before=at if at > turn.now else None,
         reason=reason,
         ooms=sum(a.exit_class is ExitClass.OOM for a in turn.of_step(step.name)),
+        **inherited(turn.latest(step.name) if step.attempts > step.forgiven else None),  # type: ignore[arg-type]
     )
     turn.attempts[attempt.id] = attempt
     turn.inputs[attempt.id] = inputs_of(turn, planned, step.name)
@@ -288,19 +304,22 @@ def _follow_attempt(turn: Turn, planned: PlannedStep, step: StepRun) -> None:
             if step.reason != attempt.reason:
                 turn.put(replace(step, reason=attempt.reason))
         case AttemptState.STARTING | AttemptState.RUNNING | AttemptState.STOPPING:
-            if step.state is not StepState.RUNNING:
-                started_at = step.started_at or turn.now
-                turn.put(
-                    replace(step, state=StepState.RUNNING, started_at=started_at, reason=Reason(ReasonCode.RUNNING))
-                )
+            _under_way(turn, step, StepState.RUNNING, Reason(ReasonCode.RUNNING))
+        case AttemptState.PREEMPTING:
+            _under_way(turn, step, StepState.PREEMPTING, attempt.reason)
         case AttemptState.SUCCEEDED if attempt.exit_class is ExitClass.SKIPPED:
             turn.end(step.name, StepState.SKIPPED, attempt.reason)
         case AttemptState.SUCCEEDED:
             _judge_step(turn, planned, step, attempt)
         case AttemptState.CANCELLED:
             turn.end(step.name, StepState.CANCELLED, attempt.reason)
-        case AttemptState.FAILED | AttemptState.LOST:
+        case AttemptState.FAILED | AttemptState.LOST | AttemptState.PREEMPTED:
             _repeat_or_fail(turn, planned, step, attempt)
+
+
+def _under_way(turn: Turn, step: StepRun, state: StepState, reason: Reason | None) -> None:
+    if step.state is not state:
+        turn.put(replace(step, state=state, started_at=step.started_at or turn.now, reason=reason))
 
 
 def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
@@ -321,9 +340,15 @@ def _judge_step(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attemp
 
 
 def _repeat_or_fail(turn: Turn, planned: PlannedStep, step: StepRun, attempt: Attempt) -> None:
-    ends = [a.exit_class for a in turn.of_step(step.name)[step.forgiven :] if a.exit_class is not None]
     stopping = turn.run.stop_asked_by is not None
     refused = attempt.exit_class is None  # it never ran: it grew beyond every machine
+    if is_free(attempt) and stopping:
+        turn.end(step.name, StepState.CANCELLED, stopped(turn))
+        return
+    if is_free(attempt):
+        _new_attempt(turn, planned, step, starts_again_at(attempt, turn.now), attempt.reason)
+        return
+    ends = counted_ends(turn.of_step(step.name)[step.forgiven :])
     at = None if stopping or refused else repeat_at(planned, ends, turn.now, turn.chance.jitter_ratio)
     if at is None:
         turn.end(step.name, StepState.FAILED, attempt.reason)

@@ -17,9 +17,11 @@ class Event(StrEnum):
     REFUSED = "refused"
     STARTED = "started"
     STOP_ASKED = "stop-asked"
+    PREEMPT_ASKED = "preempt-asked"
     ENDED_WELL = "ended-well"
     ENDED_BADLY = "ended-badly"
     ENDED_STOPPED = "ended-stopped"
+    ENDED_PREEMPTED = "ended-preempted"
     VANISHED = "vanished"
     REUSED = "reused"
 
@@ -31,22 +33,32 @@ TRANSITIONS: Mapping[tuple[S, Event], S] = {
     (S.QUEUED, Event.REUSED): S.SUCCEEDED,  # it never starts: what it would make is there
     (S.STARTING, Event.STARTED): S.RUNNING,
     (S.STARTING, Event.STOP_ASKED): S.STOPPING,
+    (S.STARTING, Event.PREEMPT_ASKED): S.PREEMPTING,
     (S.STARTING, Event.ENDED_WELL): S.SUCCEEDED,
     (S.STARTING, Event.ENDED_BADLY): S.FAILED,
     (S.STARTING, Event.ENDED_STOPPED): S.CANCELLED,
+    (S.STARTING, Event.ENDED_PREEMPTED): S.PREEMPTED,
     (S.STARTING, Event.VANISHED): S.LOST,
     (S.RUNNING, Event.STOP_ASKED): S.STOPPING,
+    (S.RUNNING, Event.PREEMPT_ASKED): S.PREEMPTING,
     (S.RUNNING, Event.ENDED_WELL): S.SUCCEEDED,
     (S.RUNNING, Event.ENDED_BADLY): S.FAILED,
     (S.RUNNING, Event.ENDED_STOPPED): S.CANCELLED,
+    (S.RUNNING, Event.ENDED_PREEMPTED): S.PREEMPTED,  # whoever owns the machine took it back
     (S.RUNNING, Event.VANISHED): S.LOST,
+    (S.PREEMPTING, Event.STOP_ASKED): S.STOPPING,
+    (S.PREEMPTING, Event.ENDED_WELL): S.SUCCEEDED,  # it was done before the notice arrived, or within its grace
+    (S.PREEMPTING, Event.ENDED_BADLY): S.FAILED,  # by a fault of its own
+    (S.PREEMPTING, Event.ENDED_PREEMPTED): S.PREEMPTED,
     (S.STOPPING, Event.ENDED_WELL): S.SUCCEEDED,  # it was done before the signal arrived
     (S.STOPPING, Event.ENDED_BADLY): S.CANCELLED,
     (S.STOPPING, Event.ENDED_STOPPED): S.CANCELLED,
+    (S.STOPPING, Event.ENDED_PREEMPTED): S.CANCELLED,
     (S.STOPPING, Event.VANISHED): S.CANCELLED,
 }  # pairs that are absent are ignored: backends repeat themselves and reorder
 
 _CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
+_LEAVES = frozenset({ExitClass.STOPPED, ExitClass.LOST, ExitClass.KILLED, ExitClass.INTERRUPTED})
 _REASONS: Mapping[ExitClass, ReasonCode] = {
     ExitClass.OK: ReasonCode.SUCCEEDED,
     ExitClass.USER_ERROR: ReasonCode.USER_ERROR,
@@ -57,8 +69,24 @@ _REASONS: Mapping[ExitClass, ReasonCode] = {
     ExitClass.TIMEOUT: ReasonCode.TIMED_OUT,
     ExitClass.STOPPED: ReasonCode.STOPPED,
     ExitClass.LOST: ReasonCode.LOST,
+    ExitClass.PREEMPTED: ReasonCode.PREEMPTED,
     ExitClass.OUTPUT: ReasonCode.OUTPUT_MISSING,
     ExitClass.SKIPPED: ReasonCode.SKIPPED_ITSELF,
+}
+
+
+_CAUSES: Mapping[str, ExitClass] = {
+    "timeout": ExitClass.TIMEOUT,
+    "stopped": ExitClass.STOPPED,
+    "preempted": ExitClass.PREEMPTED,
+    "lost": ExitClass.LOST,
+    "node-lost": ExitClass.LOST,
+    "out-of-memory": ExitClass.OOM,
+    "output-missing": ExitClass.OUTPUT,
+    "output-invalid": ExitClass.OUTPUT,
+    "not-published": ExitClass.INFRASTRUCTURE,
+    "not-started": ExitClass.USER_ERROR,  # no such command: retry: may repeat it
+    "environment-failed": ExitClass.USER_ERROR,  # a lock that cannot be had
 }
 
 
@@ -69,6 +97,8 @@ def event_of(exit_class: ExitClass) -> Event:
             return Event.ENDED_WELL
         case ExitClass.STOPPED:
             return Event.ENDED_STOPPED
+        case ExitClass.PREEMPTED:
+            return Event.ENDED_PREEMPTED
         case ExitClass.LOST:
             return Event.VANISHED
         case _:
@@ -80,23 +110,13 @@ def classify(ended: Ended) -> ExitClass:
 
     A shell reports a child's signal n as code 128 + n, so those codes count as the signal.
     """
-    match ended.cause:
-        case "timeout":
-            return ExitClass.TIMEOUT
-        case "stopped":
-            return ExitClass.STOPPED
-        case "lost":
-            return ExitClass.LOST
-        case "out-of-memory":
-            return ExitClass.OOM
-        case "output-missing" | "output-invalid":
-            return ExitClass.OUTPUT
-        case "not-published":
-            return ExitClass.INFRASTRUCTURE
-        case "not-started" | "environment-failed":
-            return ExitClass.USER_ERROR  # no such command, or a lock that cannot be had: retry: may repeat it
-        case _:
-            return _by_status(ended.exit_code, signal_of(ended))
+    known = _CAUSES.get(ended.cause)
+    return _by_status(ended.exit_code, signal_of(ended)) if known is None else known
+
+
+def as_told(state: S, exit_class: ExitClass) -> ExitClass:
+    """Return an end as it counts: one that was told to leave has left, unless it failed or was done by itself."""
+    return ExitClass.PREEMPTED if state is S.PREEMPTING and exit_class in _LEAVES else exit_class
 
 
 def signal_of(ended: Ended) -> int | None:
@@ -110,6 +130,8 @@ def reason_code(ended: Ended, exit_class: ExitClass) -> ReasonCode:
     """Return the catalogue's code for an end."""
     if ended.cause == "not-started":
         return ReasonCode.NOT_STARTED
+    if ended.cause == "node-lost":
+        return ReasonCode.NODE_LOST
     if ended.cause == "environment-failed":
         return ReasonCode.ENVIRONMENT_FAILED
     if ended.cause == "output-invalid":

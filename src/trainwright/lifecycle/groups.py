@@ -120,7 +120,7 @@ def _all_counted(turn: Turn, group: Group, step: StepRun, tally: Tally) -> Tally
     for member in list(_members_of(turn, group, turn.step(step.name))):
         if member.state.is_final:
             tally = counted(tally, member.state)
-        elif member.state is StepState.RUNNING:
+        elif member.state in {StepState.RUNNING, StepState.PREEMPTING}:
             tally = replace(tally, started=tally.started + 1)
     turn.put(replace(step, tally=tally))
     return tally

@@ -15,7 +15,7 @@ from trainwright.plan.items import fields_of, place_of
 from trainwright.plan.plan import Plan, PlannedStep, Source, within
 
 GRACE_S = 10.0
-"""Seconds between TERM and KILL; long enough to save a small checkpoint."""
+"""Seconds between TERM and KILL of a step that asks for no other grace; long enough to save a small checkpoint."""
 
 
 def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> JobSpec:
@@ -40,12 +40,19 @@ def build_job(plan: Plan, view: RunView, record: Attempt, code: CodeTree) -> Job
         code=code_of(code, step),
         resources=resources_of(step, record.ooms),
         devices=record.devices,
+        places=record.places,
         timeout_s=step.timeout_s,
-        grace_s=GRACE_S,
+        grace_s=grace_s(plan, record),
         collections=collections,
         warm=step.warm,
         environment=step.environment,
     )
+
+
+def grace_s(plan: Plan, record: Attempt) -> float:
+    """Return the seconds that an attempt has from being told to leave until it is killed."""
+    asked = plan.scheduling.get(plan.path(record.step))
+    return GRACE_S if asked is None or asked.grace_s is None else asked.grace_s
 
 
 def code_of(code: CodeTree, step: PlannedStep) -> CodeTree:

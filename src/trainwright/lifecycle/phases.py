@@ -9,7 +9,7 @@ from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.states import RunState, StepState
 from trainwright.ports.exporter import Phase, Subject
 
-_AT_WORK = frozenset({StepState.QUEUED, StepState.RUNNING})
+_AT_WORK = frozenset({StepState.QUEUED, StepState.RUNNING, StepState.PREEMPTING})
 _NEVER_BEGAN = frozenset({StepState.SKIPPED, StepState.CANCELLED})
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from trainwright.core.artifact import Input, Output
-from trainwright.core.changes import Changes, Instruction, RegisterModel
+from trainwright.core.changes import Changes, Instruction, Note, RegisterModel
 from trainwright.core.ids import AttemptId, StepName, attempt_id
 from trainwright.core.reasons import Reason
 from trainwright.core.run import Attempt, Run, RunView, StepRun, Tally
@@ -19,7 +19,7 @@ _COUNTED = {
     StepState.SKIPPED: "skipped",
     StepState.CANCELLED: "cancelled",
 }
-_STARTED = frozenset({StepState.RUNNING, *_COUNTED})
+_STARTED = frozenset({StepState.RUNNING, StepState.PREEMPTING, *_COUNTED})
 
 
 def counted(tally: Tally, state: StepState) -> Tally:
@@ -60,6 +60,7 @@ class Turn:
     outputs: dict[tuple[AttemptId, str], Output] = field(default_factory=dict)
     models: list[RegisterModel] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     todo: dict[StepName, None] = field(default_factory=dict)
 
     def step(self, name: StepName) -> StepRun:
@@ -140,4 +141,5 @@ class Turn:
             outputs=tuple(self.outputs.values()),
             models=tuple(self.models),
             instructions=tuple(self.instructions),
+            notes=tuple(self.notes),
         )

@@ -13,11 +13,10 @@ from trainwright.core.reasons import ReasonCode
 from trainwright.core.run import Attempt, MetricSummary
 from trainwright.core.states import AttemptState, ExitClass, StepState
 from trainwright.store.database import Row, Rows, Stale, Value
-from trainwright.store.rows import attempt_of, instant, metric_of, output_of
+from trainwright.store.rows import HOLDING, attempt_of, instant, metric_of, output_of
 
 _LIKE = 20  # entries of one step that are compared to say what changed
 _IMPORTS_AGE = timedelta(days=90)
-_HOLDING = (AttemptState.STARTING.value, AttemptState.RUNNING.value, AttemptState.STOPPING.value)
 
 
 class Made(NamedTuple):
@@ -133,9 +132,9 @@ def use(rows: Rows, project: ProjectName, key: Digest, origin: AttemptId, now: d
 def makers(rows: Rows, project: ProjectName, key: Digest) -> list[Attempt]:
     """Return the attempts that hold room and make what the key stands for, oldest first."""
     found = rows.all(
-        "SELECT a.* FROM attempt a JOIN run r ON r.id = a.run_id WHERE a.key = :key AND r.project = :project"
-        " AND a.state IN (:a, :b, :c) ORDER BY r.number, a.id",
-        {"key": key, "project": project, "a": _HOLDING[0], "b": _HOLDING[1], "c": _HOLDING[2]},
+        "SELECT a.* FROM attempt a JOIN run r ON r.id = a.run_id WHERE a.key = :key AND r.project = :project"  # noqa: S608
+        f" AND a.state IN {HOLDING} ORDER BY r.number, a.id",
+        {"key": key, "project": project},
     )
     return [attempt_of(row, {}, 0) for row in found]
 

@@ -7,6 +7,9 @@ from datetime import datetime
 from trainwright.core.codec import canonical_json, from_json
 from trainwright.core.governance import AliasPolicy, AppliedDocument, Namespace, ReleaseTarget
 from trainwright.core.ids import ProjectName
+from trainwright.core.pool import Pool
+from trainwright.core.priority import PriorityClass
+from trainwright.core.queue import Cohort, Queue
 from trainwright.core.scalar import Plain
 from trainwright.store.database import Row, Rows
 from trainwright.store.rows import instant
@@ -83,6 +86,26 @@ def namespaces(rows: Rows, project: ProjectName) -> tuple[Namespace, ...]:
 def release_targets(rows: Rows, project: ProjectName) -> tuple[ReleaseTarget, ...]:
     """Return the release targets in force, by name."""
     return tuple(from_json(ReleaseTarget, _named(d)) for d in in_force(rows, project, "ReleaseTarget"))
+
+
+def queues(rows: Rows, project: ProjectName) -> tuple[Queue, ...]:
+    """Return the queues in force, by name."""
+    return tuple(from_json(Queue, _named(d)) for d in in_force(rows, project, "Queue"))
+
+
+def cohorts(rows: Rows, project: ProjectName) -> tuple[Cohort, ...]:
+    """Return the cohorts in force, by name."""
+    return tuple(from_json(Cohort, _named(d)) for d in in_force(rows, project, "Cohort"))
+
+
+def pools(rows: Rows, project: ProjectName) -> tuple[Pool, ...]:
+    """Return the pools in force, by name."""
+    return tuple(from_json(Pool, _named(d)) for d in in_force(rows, project, "Pool"))
+
+
+def priority_classes(rows: Rows, project: ProjectName) -> tuple[PriorityClass, ...]:
+    """Return the priority classes in force, by name."""
+    return tuple(from_json(PriorityClass, _named(d)) for d in in_force(rows, project, "PriorityClass"))
 
 
 def _named(document: AppliedDocument) -> Mapping[str, Plain]:

@@ -19,6 +19,10 @@ _ADD_EVENT = (
 )
 
 
+SCHEDULER = "scheduler"
+"""Who acts where nobody in particular does."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenInstruction:
     """An instruction that may not have been carried out yet.
@@ -44,6 +48,8 @@ def record_changes(rows: Rows, run: Run, changes: Changes, now: datetime) -> lis
             rows, run.project, now, run.submitted_by, "model.registered",
             f"models/{model.model}/{model.version}", details={"run": run.id, "alias": model.alias},
         )  # fmt: skip
+    for note in changes.notes:
+        add_audit(rows, run.project, now, SCHEDULER, note.action, note.subject, details=note.details)
     return [OpenInstruction(_put(rows, run, i), run.id, i) for i in changes.instructions]
 
 

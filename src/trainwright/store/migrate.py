@@ -15,7 +15,7 @@ from pathlib import Path
 from trainwright.core.errors import BackendError
 from trainwright.store.database import Database, connect, explain
 
-HEAD = "0010"
+HEAD = "0011"
 """Revision that ``schema.sql`` stands for; equal to Alembic's head."""
 
 NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "lustre", "afs", "ceph"})

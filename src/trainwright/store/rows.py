@@ -21,11 +21,15 @@ from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.reproduction import Reproduced
 from trainwright.core.run import Attempt, MetricSummary, Resumed, Run, StepRun, Tally
-from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
+from trainwright.core.states import HOLDING_ATTEMPT_STATES, AttemptState, ExitClass, RunState, StepState
+from trainwright.core.workload import Assignment
 from trainwright.store.database import Row, Value
 
 LARGEST = 2**63 - 1
 """SQLite's largest integer; people and scripts may write larger ones."""
+
+HOLDING = f"({', '.join(repr(state.value) for state in HOLDING_ATTEMPT_STATES)})"
+"""The states of attempts that hold room, as SQL says it behind ``IN``."""
 
 
 def instant(value: datetime | None) -> str | None:
@@ -146,7 +150,7 @@ def attempt_values(attempt: Attempt) -> dict[str, Value]:
         "token": attempt.token,
         "queued_at": instant(attempt.queued_at),
         "not_before": instant(attempt.not_before),
-        "devices": canonical_json(attempt.devices),
+        "places": canonical_json(attempt.places),
         "reason": reason_text(attempt.reason),
         "exit_class": attempt.exit_class,
         "exit_code": attempt.exit_code,
@@ -156,6 +160,12 @@ def attempt_values(attempt: Attempt) -> dict[str, Value]:
         "params": canonical_json(attempt.params),
         "key": attempt.key,
         "reuse": reason_text(attempt.reuse),
+        "placed_at": instant(attempt.placed_at),
+        "claim": canonical_json(attempt.claim),
+        "served_s": attempt.served_s,
+        "preempted_at": canonical_json(attempt.preempted_at),
+        "claimed_at": instant(attempt.claimed_at),
+        "told_at": instant(attempt.told_at),
     }
 
 
@@ -170,7 +180,7 @@ def attempt_of(row: Row, metrics: dict[str, MetricSummary], ooms: int) -> Attemp
         token=row["token"],
         queued_at=datetime.fromisoformat(row["queued_at"]),
         not_before=_instant(row["not_before"]),
-        devices=tuple(json.loads(row["devices"])),
+        places=places_of(row["places"]),
         reason=reason_of(row["reason"]),
         exit_class=None if row["exit_class"] is None else ExitClass(row["exit_class"]),
         exit_code=row["exit_code"],
@@ -182,6 +192,12 @@ def attempt_of(row: Row, metrics: dict[str, MetricSummary], ooms: int) -> Attemp
         ooms=ooms,
         key=None if row["key"] is None else Digest(row["key"]),
         reuse=reason_of(row["reuse"]),
+        placed_at=_instant(row["placed_at"]),
+        claim=places_of(row["claim"]),
+        served_s=row["served_s"],
+        preempted_at=tuple(map(datetime.fromisoformat, json.loads(row["preempted_at"]))),
+        claimed_at=_instant(row["claimed_at"]),
+        told_at=_instant(row["told_at"]),
     )
 
 
@@ -262,6 +278,11 @@ def move_of(row: Row) -> AliasMove:
         datetime.fromisoformat(row["moved_at"]), row["moved_by"], row["how"],
         tuple(from_json(Evidence, said) for said in json.loads(row["evidence"])),
     )  # fmt: skip
+
+
+def places_of(text: str) -> tuple[Assignment, ...]:
+    """Return the places in a column; most are of one replica, or of none."""
+    return () if text == "[]" else tuple(from_json(Assignment, place) for place in json.loads(text))
 
 
 def reason_of(text: str | None) -> Reason | None:

@@ -14,10 +14,12 @@ from trainwright.core.fingerprint import Fingerprint
 from trainwright.core.ids import AttemptId, Digest, ProjectName, RunId, StepName
 from trainwright.core.run import Attempt, MetricSummary, Run, RunView, StepRun, attempts_of, outputs_of, steps_of
 from trainwright.core.states import AttemptState, ExitClass, RunState, StepState
+from trainwright.core.workload import Assignment
 from trainwright.plan.plan import Plan
-from trainwright.store import cache, journal, registry
+from trainwright.store import cache, journal, queues, registry
 from trainwright.store.database import Row, Rows, Stale, Value
 from trainwright.store.rows import (
+    HOLDING,
     LARGEST,
     attempt_of,
     attempt_values,
@@ -27,6 +29,7 @@ from trainwright.store.rows import (
     metric_of,
     metric_values,
     output_of,
+    places_of,
     run_of,
     run_values,
     step_of,
@@ -36,8 +39,11 @@ from trainwright.store.rows import (
 LEASE = timedelta(seconds=15)
 """How long a lease lasts without renewal."""
 
+_ATTEMPTS = (
+    "SELECT a.*, (SELECT COUNT(*) FROM attempt b WHERE b.run_id = a.run_id AND b.step = a.step"
+    " AND b.number < a.number AND b.exit_class = 'oom') AS ooms FROM attempt a"
+)
 _UNFINISHED = (RunState.PENDING.value, RunState.RUNNING.value)
-_HOLDING = (AttemptState.STARTING.value, AttemptState.RUNNING.value, AttemptState.STOPPING.value)
 
 
 def insert_run(rows: Rows, view: RunView, plan: Plan, fingerprint: Fingerprint) -> None:
@@ -238,6 +244,7 @@ def apply(
     opened = journal.record_changes(rows, before, changes, now)
     if after.state.is_final:
         journal.close_instructions(rows, before.id, now)
+        queues.forget_run(rows, before.project, before.id)
     return replace(after, revision=before.revision + 1), opened
 
 
@@ -313,16 +320,49 @@ def take_lease(rows: Rows, run_id: RunId, owner: str, held_by: str | None, until
 
 def holding(rows: Rows, project: ProjectName) -> list[tuple[Attempt, Run]]:
     """Return every attempt of the project that holds room, with its run."""
-    found = rows.all(  # by state alone: few attempts hold room, and a join would begin with all runs of the project
-        "SELECT a.*, (SELECT COUNT(*) FROM attempt b WHERE b.run_id = a.run_id AND b.step = a.step"
-        " AND b.number < a.number AND b.exit_class = 'oom') AS ooms"
-        " FROM attempt a WHERE a.state IN (:a, :b, :c) ORDER BY a.id",
-        {"a": _HOLDING[0], "b": _HOLDING[1], "c": _HOLDING[2]},
-    )
+    # by state alone: few attempts hold room, and a join would begin with all runs of the project
+    found = rows.all(f"{_ATTEMPTS} WHERE a.state IN {HOLDING} ORDER BY a.id")
     owners = {run_id: run(rows, RunId(run_id)) for run_id in {str(row["run_id"]) for row in found}}
     pairs = ((row, owners[row["run_id"]]) for row in found)
     mine = ((row, owner) for row, owner in pairs if owner is not None and owner.project == project)
     return [(attempt_of(row, {}, row["ooms"]), owner) for row, owner in mine]
+
+
+def unended(rows: Rows, run_id: RunId) -> list[Attempt]:
+    """Return the attempts of a run that wait or hold room, by id."""
+    found = rows.all(
+        f"{_ATTEMPTS} WHERE a.run_id = :run AND (a.state = 'queued' OR a.state IN {HOLDING}) ORDER BY a.id",
+        {"run": run_id},
+    )
+    return [attempt_of(row, {}, row["ooms"]) for row in found]
+
+
+def newest_ends(rows: Rows, project: ProjectName, limit: int) -> list[tuple[Attempt, Run]]:
+    """Return the attempts that were made last and have done their work, newest first, each with its run."""
+    found = rows.all(
+        f"{_ATTEMPTS} JOIN run r ON r.id = a.run_id WHERE r.project = :project AND a.state = 'succeeded'"
+        " AND a.placed_at IS NOT NULL ORDER BY a.rowid DESC LIMIT :limit",
+        {"project": project, "limit": limit},
+    )
+    owners = {run_id: run(rows, RunId(run_id)) for run_id in {str(row["run_id"]) for row in found}}
+    pairs = ((attempt_of(row, {}, row["ooms"]), owners[row["run_id"]]) for row in found)
+    return [(attempt, owner) for attempt, owner in pairs if owner is not None]
+
+
+def claims(rows: Rows, project: ProjectName) -> dict[AttemptId, tuple[Assignment, ...]]:
+    """Return the attempts that wait for claimed room, with its places."""
+    found = rows.all(
+        "SELECT a.id, a.claim FROM attempt a JOIN run r ON r.id = a.run_id"
+        " WHERE a.state = 'queued' AND a.claim <> '[]' AND r.project = :project",
+        {"project": project},
+    )
+    return {AttemptId(row["id"]): places_of(row["claim"]) for row in found}
+
+
+def state_of(rows: Rows, attempt: AttemptId) -> AttemptState | None:
+    """Return the state of an attempt as it is committed by now, or None."""
+    row = rows.one("SELECT state FROM attempt WHERE id = :id", {"id": attempt})
+    return None if row is None else AttemptState(row["state"])
 
 
 def _outputs(rows: Rows, run_id: RunId) -> tuple[Output, ...]:

@@ -67,7 +67,6 @@ CREATE TABLE attempt (
     token TEXT NOT NULL,
     queued_at TEXT NOT NULL,
     not_before TEXT,
-    devices TEXT NOT NULL,
     reason TEXT,
     exit_class TEXT,
     exit_code INTEGER,
@@ -77,6 +76,13 @@ CREATE TABLE attempt (
     params TEXT NOT NULL,
     key TEXT,
     reuse TEXT,
+    places TEXT NOT NULL DEFAULT '[]',
+    placed_at TEXT,
+    claim TEXT NOT NULL DEFAULT '[]',
+    served_s REAL NOT NULL DEFAULT 0,
+    preempted_at TEXT NOT NULL DEFAULT '[]',
+    claimed_at TEXT,
+    told_at TEXT,
     UNIQUE (run_id, step, number)
 );
 CREATE INDEX attempt_state ON attempt (state);
@@ -348,3 +354,26 @@ CREATE TABLE model_release (
     PRIMARY KEY (project, target, number)
 );
 CREATE INDEX model_release_model ON model_release (project, model, version);
+CREATE TABLE queue_use (
+    project TEXT NOT NULL REFERENCES project (name),
+    queue TEXT NOT NULL,
+    share_s REAL NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (project, queue)
+);
+CREATE TABLE queue_cost (
+    project TEXT NOT NULL REFERENCES project (name),
+    queue TEXT NOT NULL,
+    hour INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    PRIMARY KEY (project, queue, hour)
+);
+CREATE TABLE queue_word (
+    project TEXT NOT NULL REFERENCES project (name),
+    subject TEXT NOT NULL,
+    held_by TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    said_at TEXT NOT NULL,
+    said_by TEXT NOT NULL,
+    PRIMARY KEY (project, subject)
+);

@@ -239,8 +239,8 @@ def test_a_version_that_something_refers_to_stays(world: Context) -> None:
     assert "the alias m@candidate" in caught.value.problem.message
     with world.database.writing() as rows:
         rows.write(
-            "INSERT INTO attempt (id, run_id, step, number, state, token, queued_at, devices, params)"
-            " VALUES ('r3/x/1', 'r3', 'x', 1, 'succeeded', 't', '', '[]', '{}')",
+            "INSERT INTO attempt (id, run_id, step, number, state, token, queued_at, params)"
+            " VALUES ('r3/x/1', 'r3', 'x', 1, 'succeeded', 't', '', '{}')",
             {},
         )
         rows.write(

@@ -36,6 +36,7 @@ from trainwright.core.ids import AttemptId, StepName
 from trainwright.core.reasons import Reason, ReasonCode
 from trainwright.core.run import Attempt, MetricSummary, RunView, StepRun
 from trainwright.core.states import AttemptState, ExitClass, StepState
+from trainwright.core.workload import Assignment
 from trainwright.store import datasets, registry, runs
 from trainwright.store.database import Database
 
@@ -110,12 +111,22 @@ def test_a_whole_life_is_read_as_it_was_decided(store: Database) -> None:
     assert (made.registered_by, made.gates[0].values) == ("ada", {"auc": 0.9})
 
 
+places = st.lists(
+    st.builds(
+        Assignment, st.text("n1", max_size=2), st.lists(st.integers(0, 15), max_size=3).map(tuple), st.integers(0, 3)
+    ),
+    max_size=3,
+).map(tuple)
+
+
 @given(st.builds(
     Attempt, st.just(AttemptId("r/train/1")), st.just(view(OF).run.id), st.just(StepName("train")), st.just(1),
     st.sampled_from(AttemptState), st.text("t", min_size=1), instants, st.none() | instants,
-    st.lists(st.integers(0, 15), max_size=3).map(tuple), reasons, st.none() | st.sampled_from(ExitClass),
+    places, reasons, st.none() | st.sampled_from(ExitClass),
     st.none() | st.integers(0, 255), st.none() | st.integers(1, 64), st.none() | instants, st.none() | instants,
-    st.just({}), facts,
+    st.just({}), facts, placed_at=st.none() | instants, claim=places, served_s=st.floats(0, 1e9),
+    preempted_at=st.lists(instants, max_size=3).map(tuple), claimed_at=st.none() | instants,
+    told_at=st.none() | instants,
 ), st.dictionaries(st.text("ml_.", min_size=1), metrics, max_size=3))  # fmt: skip
 @RICH
 def test_every_attempt_comes_back(

@@ -115,6 +115,9 @@ CODES: Mapping[str, str] = {
     "TW2209": "--tolerance is not METRIC=AMOUNT",
     "TW2208": "not a word for the code of a resumed run",
     "TW2701": "not a target for exported events",
+    "TW2801": "what a simulation is asked for is not understood",
+    "TW2802": "a line of a trace is wrong",
+    "TW2803": "a policy file is wrong",
     "TW3101": "the value of a parameter is outside what the pipeline allows",
     "TW3201": "nobody checks a model before it is registered",
     "TW3202": "an alias that only a promotion may move",
@@ -207,4 +210,5 @@ CODES: Mapping[str, str] = {
     "TW6602": "neither podman nor docker is there",
     "TW6901": "a release failed",
     "TW9001": "a mistake of our own",
+    "TW9002": "the books of a simulation do not add up",
 }

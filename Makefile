@@ -42,6 +42,7 @@ bench: $(VENV)/.dev $(VENV)-dvc/.made ## every benchmark, quickly; each prints J
 	$(BIN)/python bench/large_graph.py --quick
 	$(BIN)/python bench/query.py --quick
 	$(BIN)/python bench/sched_scale.py --quick
+	$(BIN)/python bench/simulate.py --quick
 	$(BIN)/python bench/dataset.py --quick --dvc $(VENV)-dvc/bin/dvc
 
 crash: $(VENV)/.dev ## kill engine, supervisor and runner at every point; SEEDED=1: three bugs must be found

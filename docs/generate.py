@@ -1,11 +1,12 @@
 """Writes the pages of the reference that are made from the code; ``--check`` only tells whether they are current.
 
-The pages come from ``core.codes``, ``core.reasons``, ``core.stage``, ``core.states``, ``lifecycle.attempt`` and the
-command line itself. Running it twice changes nothing.
+The pages come from ``core.codes``, ``core.reasons``, ``core.stage``, ``core.states``, ``lifecycle.attempt``,
+``sched.policy``, ``sim.columns`` and the command line itself. Running it twice changes nothing.
 """
 
 import argparse
 import ast
+import dataclasses
 import inspect
 import re
 import sys
@@ -21,9 +22,14 @@ from trainwright.cli.main import app
 from trainwright.core import states
 from trainwright.core.codes import CODES
 from trainwright.core.errors import TrainwrightError
+from trainwright.core.quantity import show_duration
 from trainwright.core.reasons import CATALOGUE
 from trainwright.core.stage import NUMBERS_ONLY, RULES
 from trainwright.lifecycle.attempt import TRANSITIONS, Event
+from trainwright.sched.policy import DEFAULT_POLICY, Policy
+from trainwright.sim.columns import COLUMNS
+from trainwright.sim.dialects import DIALECTS
+from trainwright.sim.policy_file import rules_of
 
 DOCS = Path(__file__).parent
 SOURCES = DOCS.parent / "src" / "trainwright"
@@ -38,7 +44,7 @@ GROUPS = {
     "TW6": "Storage, database and backend",
     "TW9": "Our own mistakes",
 }
-_SPEC = ("WrongValueError", "__init__", "refuse")
+_SPEC = ("WrongValueError", "__init__", "refuse", "wrong", "refuse_line")
 """What the readers of pipeline files raise before it becomes a ``SpecError``; ``__init__`` is a subclass's call."""
 
 _EDGE = {"TW2001": exits.USAGE, "TW9001": exits.FAILED}
@@ -51,6 +57,7 @@ def pages() -> dict[str, str]:
         "reference/cli.md": cli_page(),
         "reference/errors.md": errors_page(),
         "reference/reasons.md": reasons_page(),
+        "reference/simulation.md": simulation_page(),
         "reference/stages.md": stages_page(),
         "reference/states.md": states_page(),
     }
@@ -116,6 +123,40 @@ def reasons_page() -> str:
             table(("code", "sentence", "what to do"), rows),
         ]
     )
+
+
+def simulation_page() -> str:
+    """Return the columns of a trace and the rules of a policy file."""
+    parts = [
+        NOTE,
+        "# Simulation",
+        (
+            "`tw simulate` reads traces (`--trace`) and policies (`--policy`). How to use it: "
+            "[Simulate a change](../how-to/simulate-a-change.md)."
+        ),
+        "## Columns of a trace",
+        (
+            "CSV with a first line of names, or one JSON object a line; `.gz` too. What is absent or empty has its "
+            "default. A column that is none but looks like one is refused; others are told and left aside."
+        ),
+        table(("column", "holds"), [(f"`{name}`", text) for name, text in COLUMNS.items()]),
+        (
+            "Published traces are known by their columns: "
+            + ", ".join(f"{dialect.name} (`{'`, `'.join(sorted(dialect.columns))}`)" for dialect in DIALECTS)
+            + ". Other columns of theirs are left aside."
+        ),
+        "## Rules of a policy",
+        "A YAML file with those that are to differ, by section. Durations are written as `30s`, `10m` or `7d`.",
+    ]
+    for field in dataclasses.fields(Policy):
+        section = getattr(DEFAULT_POLICY, field.name)
+        notes = _attributes(type(section))
+        rows = [
+            (f"`{rule}`", _rule_default(section, name), notes.get(name, "")) for rule, name in rules_of(section).items()
+        ]
+        head = (inspect.getdoc(section) or "").splitlines()[0]
+        parts += [f"### `{field.name}`", head, table(("rule", "by itself", "means"), rows)]
+    return _page(parts)
 
 
 def stages_page() -> str:
@@ -190,6 +231,22 @@ def _transitions() -> str:
             after = [TRANSITIONS.get((state, event)) for event in Event]
             rows.append((f"`{state.value}`", *(f"`{a.value}`" if a else "" for a in after)))
     return table(("state", *(f"`{event.value}`" for event in Event)), rows)
+
+
+def _attributes(kind: type) -> dict[str, str]:
+    """Return what the docstring of a class says of each attribute; several with commas between share a sentence."""
+    _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
+    found: dict[str, str] = {}
+    for names, text in re.findall(r"^    (\w+(?:, \w+)*): (.*(?:\n      +.*)*)", listed, re.MULTILINE):
+        found |= dict.fromkeys(names.split(", "), _text(text))
+    return found
+
+
+def _rule_default(section: object, name: str) -> str:
+    value = getattr(section, name)
+    if name.endswith("_s"):
+        return f"`{show_duration(value)}`"
+    return f"`{value:g}`" if isinstance(value, int | float) and not isinstance(value, bool) else f"`{value}`"
 
 
 def _notes(kind: type[StrEnum]) -> dict[str, str]:

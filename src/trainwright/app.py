@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from trainwright.core.cache import CacheMode
-from trainwright.core.errors import BackendError, ConflictError
+from trainwright.core.errors import BackendError, ConflictError, NotFoundError
 from trainwright.core.ids import Digest, ProjectName
 from trainwright.core.scalar import Plain
 from trainwright.plugins.backends.local.backend import LocalBackend
@@ -213,6 +213,22 @@ def _read_inventory(text: str, file: str) -> "tuple[Node, ...]":
     from trainwright.spec.inventory import load  # 100 ms that nobody pays who pretends nothing, or what is known
 
     return load(text, file, machine.node())
+
+
+def nodes_of(app: App, inventory: str = "") -> "tuple[Node, ...]":
+    """Return the nodes that the project runs on, or those that a file pretends; nothing runs on these.
+
+    Raises:
+        NotFoundError: there is no such file.
+        SpecError: it is no inventory.
+    """
+    if not inventory:
+        return app.context.backend.nodes()
+    try:
+        text = (app.context.here / inventory).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFoundError("TW4004", f"there is no file {inventory}") from None
+    return _read_inventory(text, inventory)
 
 
 def only_engine(app: App, patience_s: float = 0.0) -> contextlib.AbstractContextManager[bool]:

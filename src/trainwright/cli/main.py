@@ -29,6 +29,7 @@ from trainwright.cli import (
     reproducing,
     running,
     setup,
+    simulating,
     traced,
     triggers,
     up,
@@ -59,7 +60,7 @@ _NEGATIVE = re.compile(r"-\d+(/.*)?")
 
 converting.only_what_needs_it()
 _READING = (reading, data, lineage, registry)
-_PLATFORM = (gpus, releasing, reporting, governing, environments, housekeeping, setup, traced)
+_PLATFORM = (gpus, simulating, releasing, reporting, governing, environments, housekeeping, setup, traced)
 for module in (pipeline, running, reproducing, up, triggers, *_READING, *_PLATFORM):
     module.add_to(app)
 

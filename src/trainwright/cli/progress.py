@@ -27,10 +27,20 @@ class Progress:
 
     def told(self, files: int, size_bytes: int, all_files: int, all_bytes: int) -> None:
         """Show how many of the files and bytes are done."""
-        if not self._is_terminal or time.monotonic() < self._next:
-            return
+        if self._is_due():
+            done, total = show_bytes(size_bytes), show_bytes(all_bytes)
+            self._show(f"{files}/{all_files} files, {done} of {total}")
+
+    def counted(self, what: str, done: int, total: int) -> None:
+        """Show how many of some things are done."""
+        if self._is_due():
+            self._show(f"{what}: {done}/{total} jobs")
+
+    def _is_due(self) -> bool:
+        return self._is_terminal and time.monotonic() >= self._next
+
+    def _show(self, text: str) -> None:
         self._next = time.monotonic() + _EVERY_S
         self._shown = True
-        done, total = show_bytes(size_bytes), show_bytes(all_bytes)
-        sys.stderr.write(f"\r\x1b[K{files}/{all_files} files, {done} of {total}")
+        sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()

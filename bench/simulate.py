@@ -16,8 +16,9 @@ from pathlib import Path
 from trainwright.core.node import Device, Node
 from trainwright.core.resources import Resources
 from trainwright.sched.policy import DEFAULT_POLICY
-from trainwright.sim import simulate as simulating
+from trainwright.sched.round import schedule
 from trainwright.sim.cluster import Cluster
+from trainwright.sim.simulate import Manner, simulate
 from trainwright.sim.synthetic import Asked, synthetic
 
 NODES = 64
@@ -40,19 +41,17 @@ def main() -> None:
 def measured(jobs: int, count: int, part: float) -> dict:
     nodes = tuple(node(f"n{number:03d}") for number in range(count))
     load = synthetic(Asked(jobs, load=part, queues=QUEUES), nodes, seed=0)
-    scheduling, real = [0.0], simulating.schedule
+    scheduling = [0.0]
 
-    def schedule(*args):
+    def decide(*args):
         began = time.process_time()
-        decided = real(*args)
+        decided = schedule(*args)
         scheduling[0] += time.process_time() - began
         return decided
 
-    simulating.schedule = schedule
     began = time.process_time()
-    outcome = simulating.simulate(load, Cluster(nodes), DEFAULT_POLICY)
+    outcome = simulate(load, Cluster(nodes), DEFAULT_POLICY, Manner(decide=decide))
     took = time.process_time() - began
-    simulating.schedule = real
     assert all(life.finished_at for life in outcome.lives)
     waited = sorted(life.waited_s for life in outcome.lives)
     print(

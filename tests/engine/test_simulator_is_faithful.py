@@ -62,6 +62,7 @@ def through_the_engine(load: list[Job], folder: Path) -> Times:
     found = {}
     for job in load:
         first, *_, last = [*lab.view(job.name).attempts] * 2
+        assert first.started_at is not None
         assert last.finished_at is not None
         found[job.name] = first.started_at, last.finished_at
     lab.close()
@@ -82,7 +83,12 @@ def plan_of(job: Job) -> Plan:
 
 def through_the_simulator(load: list[Job]) -> Times:
     outcome = simulate(load, Cluster(NODES), DEFAULT_POLICY, Manner(begin=NOW, check=True))
-    return {life.job.name: (life.started_at, life.finished_at) for life in outcome.lives}
+    found = {}
+    for life in outcome.lives:
+        assert life.started_at is not None
+        assert life.finished_at is not None
+        found[life.job.name] = life.started_at, life.finished_at
+    return found
 
 
 @pytest.mark.parametrize("seed", range(3))

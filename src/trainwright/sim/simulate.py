@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
 from trainwright.core.decision import Round
 from trainwright.core.history import History
@@ -37,6 +38,9 @@ MOST_ROUNDS_AT_ONCE = 1000
 _ARRIVES, _ENDS, _LEAVES, _SAVES, _NODE, _WAKES = range(6)
 
 
+Decide: TypeAlias = Callable[[ClusterSnapshot, Policy, datetime, Memory], Round]
+
+
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How a load is run.
@@ -45,11 +49,13 @@ class Manner:
         begin: the instant of second 0.
         check: hold the invariants at every round; several times as long.
         told: called now and then with how many jobs are done, of how many.
+        decide: holds a round.
     """
 
     begin: datetime = BEGINNING
     check: bool = False
     told: Callable[[int, int], None] | None = None
+    decide: Decide = schedule
 
 
 def simulate(load: Iterable[Job], cluster: Cluster, policy: Policy, manner: Manner | None = None) -> Outcome:
@@ -206,7 +212,7 @@ class _Simulation:
         snapshot = replace(
             self.world, used=self.accounts.used(now), spent=self.accounts.spent(now), history=self.history
         )
-        decided = schedule(snapshot, self.policy, now, self.memory)
+        decided = self.manner.decide(snapshot, self.policy, now, self.memory)
         self.rounds += 1
         if self.manner.check:
             check_round(snapshot, decided)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from worlds import cluster
+from pretended import ADS, SEARCH, cluster
 
 from build import GI, node
 from trainwright.core.errors import SpecError
@@ -43,29 +43,29 @@ def test_nodes_that_are_none_are_refused(word):
 
 
 def test_a_guarantee_puts_the_queues_of_the_load_into_one_cohort():
-    world = with_quotas(cluster(8), ["ads=4", "ads.cpu=2..6"], {"ads", "search"})
-    assert world.queues["ads"].quotas == {"cpu": Quota(2000, 6000), "gpu": Quota(4000)}
-    assert world.queues["search"].quotas == {"cpu": Quota(), "gpu": Quota()}
+    world = with_quotas(cluster(8), ["ads=4", "ads.cpu=2..6"], {ADS, SEARCH})
+    assert world.queues[ADS].quotas == {"cpu": Quota(2000, 6000), "gpu": Quota(4000)}
+    assert world.queues[SEARCH].quotas == {"cpu": Quota(), "gpu": Quota()}
     assert {queue.cohort for queue in world.queues.values()} == {COHORT}
     assert world.cohorts[COHORT].extra == {"cpu": 14_000, "gpu": 4000}
 
 
 def test_queues_of_a_declared_cohort_stay_in_it():
-    own = replace(cluster(8), queues={"ads": Queue("ads", cohort="team")}, cohorts={"team": Cohort("team")})
-    world = with_quotas(own, ["ads=..4"], {"search"})
-    assert (world.queues["ads"].cohort, world.queues["ads"].quotas) == ("team", {"gpu": Quota(0, 4000)})
-    assert with_weights(world, ["ads=2"], {"search"}).queues["ads"].weight == 2
+    own = replace(cluster(8), queues={ADS: Queue(ADS, cohort="team")}, cohorts={"team": Cohort("team")})
+    world = with_quotas(own, ["ads=..4"], {SEARCH})
+    assert (world.queues[ADS].cohort, world.queues[ADS].quotas) == ("team", {"gpu": Quota(0, 4000)})
+    assert with_weights(world, ["ads=2"], {SEARCH}).queues[ADS].weight == 2
 
 
 @pytest.mark.parametrize("word", ["ads", "ads=", "adds=3", "ads=some", "ads=5..2", "ads.gpus=3"])
 def test_quotas_that_are_none_are_refused(word):
-    assert problem(with_quotas, cluster(8), [word], {"ads"}).where == "--quota"
+    assert problem(with_quotas, cluster(8), [word], {ADS}).where == "--quota"
 
 
 def test_an_unknown_queue_names_the_nearest():
-    assert problem(with_quotas, cluster(8), ["adds=3"], {"ads", "search"}).remedy == "did you mean ads?"
-    assert problem(with_weights, cluster(8), ["serch=3"], {"ads", "search"}).remedy == "did you mean search?"
-    assert problem(with_weights, cluster(8), ["ads=0"], {"ads"}).message == "'ads=0' is not QUEUE=WEIGHT"
+    assert problem(with_quotas, cluster(8), ["adds=3"], {ADS, SEARCH}).remedy == "did you mean ads?"
+    assert problem(with_weights, cluster(8), ["serch=3"], {ADS, SEARCH}).remedy == "did you mean search?"
+    assert problem(with_weights, cluster(8), ["ads=0"], {ADS}).message == "'ads=0' is not QUEUE=WEIGHT"
 
 
 def test_a_made_up_load_is_the_same_for_a_seed():

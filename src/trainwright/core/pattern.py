@@ -40,11 +40,27 @@ def _name(name: str) -> str:
         elif letter == "?":
             found += "[^/]"
         elif end > 0:
-            inner = name[place + 1 : end].replace("\\", r"\\").replace("[", r"\[").replace("^", r"\^")
-            inner = f"^{inner[1:]}" if inner.startswith("!") else inner
-            found += f"(?!/)[{inner}]"
+            found += f"(?!/){_set(name[place + 1 : end])}"
             place = end
         else:
             found += re.escape(letter)
         place += 1
     return found
+
+
+def _set(inner: str) -> str:
+    """Return what stands between ``[`` and ``]``; a range that ends before it begins holds no letter."""
+    is_other, letters = inner.startswith("!"), inner.removeprefix("!")
+    parts: list[str] = []
+    place = 0
+    while place < len(letters):
+        first, last = letters[place], letters[place + 2 : place + 3]
+        if letters[place + 1 : place + 2] == "-" and last:
+            parts += [f"{re.escape(first)}-{re.escape(last)}"] if first <= last else []
+            place += 3
+        else:
+            parts.append(re.escape(first))
+            place += 1
+    if not parts:
+        return "." if is_other else "(?!)"
+    return f"[{'^' if is_other else ''}{''.join(parts)}]"

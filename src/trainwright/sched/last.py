@@ -31,7 +31,7 @@ class Last:
 
     def keep(self, snapshot: ClusterSnapshot, policy: Policy, now: datetime, decided: Round) -> Round:
         """Return the round, and remember it when it left the world as it was."""
-        acts = decided.placements or decided.evictions or decided.resizes
+        acts = decided.placements or decided.evictions or decided.resizes or _has_new_claims(snapshot, decided)
         self._made = None if acts else (snapshot, policy, now, decided)
         return decided
 
@@ -43,3 +43,8 @@ def _is_same(before: ClusterSnapshot, after: ClusterSnapshot) -> bool:
         if one is not other and (isinstance(one, Records) or one != other):
             return False
     return True
+
+
+def _has_new_claims(snapshot: ClusterSnapshot, decided: Round) -> bool:
+    """Tell whether a round holds room that is not held yet: which room it is depends on the time at which it chose."""
+    return any(snapshot.pending[claim.attempt].standing.claim != claim.places for claim in decided.claims)

@@ -42,7 +42,7 @@ class End:
     """When somebody gives room back.
 
     Attributes:
-        at: the latest, where it is stated; else when that is likely.
+        at: the latest, where it is stated, which may be past; else when that is likely.
         gone: holds nothing but what it gives back.
     """
 
@@ -171,8 +171,9 @@ def _ends(draft: Draft) -> list[End]:
     leaving = {one.attempt for one in draft.giving}
     found = []
     for one in draft.giving:
-        at = leaves_at(one) or draft.now + timedelta(seconds=one.contract.grace_s)
-        found.append(End(max(draft.now, at), is_stated=True, gone=one))
+        at = leaves_at(one)
+        likely = at or draft.now + timedelta(seconds=one.contract.grace_s)
+        found.append(End(likely, is_stated=at is not None, gone=one))
     placed = {p.attempt: p.places for p in draft.placements}
     found += [_end_of(one, draft.now) for one in draft.snapshot.holding if one.attempt not in leaving]
     for attempt, places in placed.items():
@@ -186,7 +187,7 @@ def _end_of(one: Workload, now: datetime) -> End:
     """Return the stated end, or a guess: as expected, else as long again as it has run."""
     contract, began = one.contract, one.standing.started_at or now
     if contract.most_s is not None:
-        return End(max(now, began + timedelta(seconds=contract.most_s)), is_stated=True, gone=one)
+        return End(began + timedelta(seconds=contract.most_s), is_stated=True, gone=one)
     ran = seconds_between(began, now)
     rest = max(SHORTEST_S, ran)
     if contract.expected_s is not None and contract.expected_s > ran:

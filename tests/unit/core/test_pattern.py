@@ -51,3 +51,11 @@ def test_a_text_without_magic_matches_itself_only() -> None:
     assert not has_magic("a.csv")
     assert matcher("a.csv")("a.csv")
     assert not matcher("a.csv")("aXcsv")
+
+
+def test_a_range_that_ends_before_it_begins_holds_no_letter() -> None:
+    assert not matcher("[z-a]")("b")
+    assert matcher("[!z-a]")("b")
+    assert not matcher("[[-?]x")("[x")
+    assert matcher("[a-cx-]")("b")
+    assert matcher("[a-cx-]")("-")

@@ -221,7 +221,7 @@ CATALOGUE: Mapping[ReasonCode, Entry] = {
     ReasonCode.BEHIND: Entry("waits behind {ahead}, which comes first: {why}", "change its place: tw queue move"),
     ReasonCode.BEHIND_RESERVATION: Entry(
         "would delay {holder}, which has a reservation from {at}; only what ends before may pass",
-        "state max_duration: below {most}, and it may fill in",
+        "give it a timeout: that ends it {before}, and it may fill in",
     ),
     ReasonCode.WAITING_FOR_VICTIMS: Entry("its room is held for it; waits for {victims} to leave until {at}"),
     ReasonCode.SCATTERED: Entry(

@@ -130,10 +130,10 @@ def _binding(workload: Workload, draft: Draft) -> list[Reservation]:
 
 
 def _behind(reservation: Reservation, draft: Draft) -> Reason:
-    at, within = "the end of those who hold its room", draft.policy.reserving.fill_s
+    at, before = "the end of those who hold its room", f"within {show_duration(draft.policy.reserving.fill_s)}"
     if reservation.at is not None:
-        at, within = reservation.at.isoformat(), seconds_between(draft.now, reservation.at)
-    evidence = {"holder": reservation.holder.label, "at": at, "most": show_duration(within)}
+        at, before = reservation.at.isoformat(), "before then"
+    evidence = {"holder": reservation.holder.label, "at": at, "before": before}
     return Reason(ReasonCode.BEHIND_RESERVATION, dict(evidence))
 
 

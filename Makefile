@@ -43,6 +43,7 @@ bench: $(VENV)/.dev $(VENV)-dvc/.made ## every benchmark, quickly; each prints J
 	$(BIN)/python bench/query.py --quick
 	$(BIN)/python bench/sched_scale.py --quick
 	$(BIN)/python bench/simulate.py --quick
+	$(BIN)/python bench/sched_queue.py --quick
 	$(BIN)/python bench/dataset.py --quick --dvc $(VENV)-dvc/bin/dvc
 
 crash: $(VENV)/.dev ## kill engine, supervisor and runner at every point; SEEDED=1: three bugs must be found

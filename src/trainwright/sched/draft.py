@@ -46,6 +46,7 @@ class Draft:
         ledger: what queues hold, as the snapshot says and as was decided so far.
         first: attempt → its place before those of its queue and priority who are not in here, lowest first.
         behind: strict queue → the reason for all in it to wait, once one of them does.
+        drifts: the passing of time alone may change what a round decides, not only at ``wake_at``.
         no_room: shape → why it has no room; room only shrinks in a round: what did not fit once never does again.
         giving: who was told to leave, in this round too, each as one that holds nothing but what it gives back.
         made_room: so many claimants got the room of others.
@@ -64,6 +65,7 @@ class Draft:
     resizes: list[Resize] = field(default_factory=list)
     waiting: dict[AttemptId, Reason] = field(default_factory=dict)
     wake_at: datetime | None = None
+    drifts: bool = False
     first: dict[AttemptId, float] = field(default_factory=dict)
     behind: dict[QueueName, Reason] = field(default_factory=dict)
     no_room: dict[Shape, Reason] = field(default_factory=dict)

@@ -29,9 +29,13 @@ class Last:
         awake = now < at or (decided.wake_at is not None and decided.wake_at <= now)
         return None if awake or its_policy != policy or not _is_same(before, snapshot) else decided
 
-    def keep(self, snapshot: ClusterSnapshot, policy: Policy, now: datetime, decided: Round) -> Round:
-        """Return the round, and remember it when it left the world as it was."""
-        acts = decided.placements or decided.evictions or decided.resizes or _has_new_claims(snapshot, decided)
+    def keep(
+        self, snapshot: ClusterSnapshot, policy: Policy, now: datetime, decided: Round, *, drifts: bool = False
+    ) -> Round:
+        """Return the round, and remember it when it left the world as it was and time changes nothing by itself."""
+        acts = (
+            decided.placements or decided.evictions or decided.resizes or drifts or _has_new_claims(snapshot, decided)
+        )
         self._made = None if acts else (snapshot, policy, now, decided)
         return decided
 

@@ -1,6 +1,7 @@
 """In which order those who wait are considered.
 
-Priority, then fair share between queues; within a queue what a person moved, what time slicing puts first, and age.
+Priority, then fair share between queues; within a queue what a person moved, what time slicing puts first, who is done
+soonest, and age.
 A queue that has spent a budget which degrades comes after everybody else.
 Those who are equal but for their age are one bucket: a reason to refuse the oldest is a reason to refuse them all.
 """
@@ -18,8 +19,9 @@ from trainwright.sched.buckets import Bucket, Buckets, age
 from trainwright.sched.budget import is_degraded
 from trainwright.sched.draft import Draft
 from trainwright.sched.fairshare import Shares
+from trainwright.sched.shortest import Shortest
 
-_Rank = tuple[int, float, datetime, tuple[int, int], str]
+_Rank = tuple[int, float, float, datetime, tuple[int, int], str]
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class Line:
     def __init__(self, draft: Draft) -> None:
         """Line up all pending workloads but those that were decided before."""
         self._draft = draft
+        self._shortest = Shortest(draft)
         self._shares = Shares(draft.snapshot, draft.policy.ordering, draft.ledger)
         self._passed = {*draft.waiting, *(p.attempt for p in draft.placements)}
         buckets = draft.memory.part(Buckets).as_of(draft.snapshot.pending)
@@ -107,7 +110,7 @@ class Line:
         heappush(self._queues, (borrows, self._shares.share(one.queue), age(one), lane))
 
     def _rank(self, one: Workload) -> _Rank:
-        return one.standing.rank, self._draft.first.get(one.attempt, inf), *age(one)
+        return one.standing.rank, self._draft.first.get(one.attempt, inf), self._shortest.of(one), *age(one)
 
     def _split(self, bucket: Bucket) -> Iterator[_Rest]:
         """Yield the bucket, or its members that wait one by one where some of them have a place of their own."""

@@ -9,9 +9,38 @@ class Ordering:
 
     Attributes:
         half_life_s: after so long, what a queue used before counts half in its fair share; 0 = only the present counts.
+        ageing_s: after 255 times this, age alone doubles what room is worth to a workload.
+        overdue_s: one that waited longer goes before all that have not, oldest first.
     """
 
     half_life_s: float = 7 * 86_400.0
+    ageing_s: float = 10 * 86_400.0
+    overdue_s: float = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """How those who share a queue by time take turns.
+
+    Attributes:
+        keep_known: by how much more another must be worth than one that runs, where a restart costs something.
+        keep_unknown: the same where nobody knows for how long it will run, so that alike ones do not alternate.
+        critical: one that would still run when all other work is done, times this, goes first.
+        among_longest: and it has at least this part of the longest time that anybody still has to run.
+        floor_after_s: one of this age, and that of all live work, is owed a part of the time since then ...
+        floor_backlogs: ... where the age of all live work is the time that it takes, so many times.
+        floor: the part that it is owed.
+        floor_share: the oldest of those who are owed have this part of the room, or one of them has what it needs.
+    """
+
+    keep_known: float = 1.25
+    keep_unknown: float = 5.0
+    critical: float = 1.1
+    among_longest: float = 0.8
+    floor_after_s: float = 7 * 86_400.0
+    floor_backlogs: float = 3.0
+    floor: float = 1 / 64
+    floor_share: float = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +119,7 @@ class Policy:
     preempting: Preempting = field(default_factory=Preempting)
     reserving: Reserving = field(default_factory=Reserving)
     growing: Growing = field(default_factory=Growing)
+    slicing: Slicing = field(default_factory=Slicing)
     autoscaling: Autoscaling = field(default_factory=Autoscaling)
 
 

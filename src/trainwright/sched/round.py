@@ -40,7 +40,7 @@ def schedule(snapshot: ClusterSnapshot, policy: Policy, now: datetime, memory: M
     slice_time(draft)
     _turns(draft)
     grow(draft)
-    return last.keep(snapshot, policy, now, draft.finish())
+    return last.keep(snapshot, policy, now, draft.finish(), drifts=draft.drifts)
 
 
 def _turns(draft: Draft) -> None:

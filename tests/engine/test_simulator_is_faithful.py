@@ -24,6 +24,9 @@ from trainwright.sim.simulate import Manner, simulate
 from trainwright.store import runs
 
 NODES = (node("n1", cpu=8, memory_gi=64, cards_gi=[24] * 4),)
+KIN = "ada/pipe/x"
+"""What an engine takes the step of these runs for: by their person, pipeline and step."""
+
 Times = Mapping[str, tuple[datetime, datetime]]
 
 
@@ -36,7 +39,7 @@ def random_load(seed: int, count: int = 40) -> list[Job]:
         gpus = chance.choice([0, 500, 1000, 1000, 2000, 3000])
         asked = Resources(chance.choice([500, 1000, 3000]), 0, gpus)
         lasts = float(chance.choice([1, 3, 7, 12, 30]))
-        found.append(Job(f"j{number}", at, lasts, Shape((PodSet(asked),)), contract=Contract()))
+        found.append(Job(f"j{number}", at, lasts, Shape((PodSet(asked),)), contract=Contract(kin=KIN)))
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trainwright.core.history import History
-from trainwright.core.ids import ProjectName
+from trainwright.core.ids import AttemptId, ProjectName
 from trainwright.core.run import Attempt, Run
 from trainwright.core.states import AttemptState, ExitClass
 from trainwright.engine.books import Books
@@ -23,6 +23,7 @@ class Learning:
     def __init__(self, project: ProjectName, books: Books) -> None:
         self._project, self._books = project, books
         self._begun = False
+        self._noted: set[AttemptId] = set()  # learned before they were written
         self.history = History()
 
     def begin(self, rows: Rows) -> bool:
@@ -39,7 +40,16 @@ class Learning:
     def note(self, ended: Iterable[Attempt], plan: Plan, run: Run) -> None:
         """Take notice of attempts of a run that have ended; before the first reading, that will find them."""
         for attempt in ended if self._begun else ():
-            self._learn(attempt, plan, run)
+            if attempt.id not in self._noted:
+                self._learn(attempt, plan, run)
+            self._noted.discard(attempt.id)
+
+    def note_early(self, ended: Iterable[Attempt], plan: Plan, run: Run) -> None:
+        """Take notice of ends that are seen and not written yet, so that the round of this very turn knows of them."""
+        for attempt in ended if self._begun else ():
+            if attempt.id not in self._noted:
+                self._noted.add(attempt.id)
+                self._learn(attempt, plan, run)
 
     def _learn(self, attempt: Attempt, plan: Plan, run: Run) -> None:
         done = attempt.state is AttemptState.SUCCEEDED and attempt.exit_class is ExitClass.OK

@@ -147,6 +147,9 @@ class Rounds:
             foreign = self._books.foreign(rows, heads, turn.happened)
             half_life_s = DEFAULT_POLICY.ordering.half_life_s
             used, spent = self._books.used(rows, turn.now, half_life_s), self._books.spent(rows, turn.now)
+        for run_id, changes in turn.happened.items():
+            ended = [a for a in changes.attempts if a.state.is_final and a.places]
+            self._learning.note_early(ended, turn.held[run_id].ground.plan, turn.held[run_id].view.run)
         self._known.begin(self._setting())
         self._holding = updated(self._holding, self._holders(turn, foreign))
         words = self._hold_back(turn, foreign)

@@ -23,7 +23,6 @@ from trainwright.sim.accounts import Accounts
 from trainwright.sim.checks import check_round, check_world
 from trainwright.sim.cluster import Cluster
 from trainwright.sim.job import Job, Life
-from trainwright.sim.learning import with_end
 from trainwright.sim.machines import Machines
 from trainwright.sim.outcome import Outcome
 from trainwright.sim.progress import Progress
@@ -150,7 +149,7 @@ class _Simulation:
         self._release(one, moves)
         if kind == _ENDS:
             one.finish(moves.now)
-            self.history = with_end(self.history, one.waits, one.held_s, moves.now)
+            self.history = self.history.with_end(one.waits, one.held_s, moves.now)
             self.done, self.until = self.done + 1, moves.now
         else:
             self._again(one, moves, one.told_at if one.saves_when_told else None)

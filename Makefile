@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --require-hashes
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test test-all lint format docs size bench crash requirements schema clean
+.PHONY: demo test test-all lint format docs size bench crash mutate requirements schema clean
 
 demo: $(VENV)/.demo ## handwritten digits from the raw file to a model in production, on this machine
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
@@ -48,6 +48,9 @@ bench: $(VENV)/.dev $(VENV)-dvc/.made ## every benchmark, quickly; each prints J
 
 crash: $(VENV)/.dev ## kill engine, supervisor and runner at every point; SEEDED=1: three bugs must be found
 	$(BIN)/python tests/crash/run.py $(if $(SEEDED),--seeded)
+
+mutate: $(VENV)/.dev ## change one thing at a time in the scheduler: a test must notice; takes an hour
+	$(BIN)/python tests/mutation/mutate.py
 
 requirements: ## pin anew; needs uv
 	requirements/compile.sh
